@@ -1,0 +1,182 @@
+"""The statements of a contract, as frozen objects; one module per question is kept elsewhere.
+
+A contract file lists statements, each with the releases it holds for and the source it was read
+from. :class:`Contract` is the selection that holds for one release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Initial = Literal["ones", "zeros", "random", "garbage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """An exception that the runtime raises: its class and the template of its text."""
+
+    type: str
+    message: str
+
+    @classmethod
+    def parse(cls, text: str) -> Raise:
+        """Read ``"ValueError: text"``."""
+        kind, _, message = text.partition(":")
+        return cls(kind.strip(), message.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigStatement:
+    """One step of a constructor: it reads or computes a name, or it refuses.
+
+    Attributes:
+        name: what later statements call the value; empty for a refusal.
+        read: dotted paths into the configuration, the first that is present wins.
+        value: an expression instead of a path.
+        take: ``value``, ``length`` (of a list, 0 when absent or null).
+        absent: expression for a field that is nowhere; a :class:`Raise` when the runtime raises.
+        null: the same for a field that is ``null``; None lets the null through.
+        when: the statement is passed over unless this holds.
+        refuse: what is raised when ``when`` holds.
+    """
+
+    source: str
+    name: str = ""
+    read: tuple[str, ...] = ()
+    value: str | None = None
+    take: Literal["value", "length"] = "value"
+    absent: str | Raise | None = None
+    null: str | Raise | None = None
+    when: str | None = None
+    refuse: Raise | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerStatement:
+    """How the parameters of a decoder layer are called, and how many layers there are."""
+
+    prefix: str
+    each: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterStatement:
+    """A parameter that the draft class creates.
+
+    Attributes:
+        name: template with ``{layer}`` (the layer's prefix) and ``{index}``.
+        role: the tensor's role, the same for every runtime and producer.
+        shape: one expression per dimension (rows first).
+        parts: rows of each part of a fused parameter, in order.
+        each: expression; one parameter per index below it.
+        initial: what the parameter holds when nothing is loaded.
+        used: expression; whether the forward pass reads it.
+        from_target: expression; whether the target model's tensor replaces it after loading.
+            It may ask ``missing`` (no tensor of the checkpoint reached the parameter).
+    """
+
+    name: str
+    role: str
+    shape: tuple[str, ...]
+    loader: str
+    initial: Initial
+    source: str
+    parts: Mapping[str, str]
+    each: str | None = None
+    when: str | None = None
+    used: str | None = None
+    from_target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCondition:
+    """Which keys a statement speaks of; an empty condition speaks of all."""
+
+    contains: str | None = None
+    equals: str | None = None
+    starts: str | None = None
+    ends: str | None = None
+    lacks: str | None = None
+
+    def holds(self, key: str) -> bool:
+        return (
+            (self.contains is None or self.contains in key)
+            and (self.equals is None or self.equals == key)
+            and (self.starts is None or key.startswith(self.starts))
+            and (self.ends is None or key.endswith(self.ends))
+            and (self.lacks is None or self.lacks not in key)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KeyStatement:
+    """One step of ``load_weights`` for each tensor name.
+
+    ``replace`` puts ``into`` for every ``find`` (``at_start``: only at the start) · ``prefix`` puts
+    ``into`` in front · ``ignore`` ends: the runtime has no use for the tensor · ``discard`` ends: a
+    weight is lost · ``map`` ends: the tensor is the vocabulary map · ``fuse`` tries the name with
+    ``into`` for ``find`` and loads one ``part`` · ``gather`` holds a part back until all parts of
+    the fused tensor have come · ``load`` tries the name as it is.
+    """
+
+    do: Literal["replace", "prefix", "ignore", "discard", "map", "fuse", "gather", "load"]
+    source: str
+    condition: KeyCondition
+    when: str | None = None
+    find: str = ""
+    into: str = ""
+    part: str = ""
+    partners: tuple[str, ...] = ()
+    at_start: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LookupStatement:
+    """The spellings that are tried, and what follows when no parameter has any of them."""
+
+    tries: tuple[str, ...]
+    missing: str | Raise
+    fused_missing: str | Raise
+    condition: KeyCondition
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeStatement:
+    """What a loader does with a tensor of another size: ``cut``, ``pad`` or raise."""
+
+    loader: str
+    source: str
+    differs: Raise | None = None
+    rows_more: str | Raise | None = None
+    rows_fewer: str | Raise | None = None
+    columns_more: str | Raise | None = None
+    columns_fewer: str | Raise | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AfterStatement:
+    """What is raised after the weights are loaded. It may ask ``mapped`` (a d2t was found)."""
+
+    refuse: Raise
+    when: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What one draft class of one release expects."""
+
+    runtime: str
+    draft_class: str
+    release: str
+    config: tuple[ConfigStatement, ...]
+    layer: LayerStatement
+    parameters: tuple[ParameterStatement, ...]
+    keys: tuple[KeyStatement, ...]
+    lookups: tuple[LookupStatement, ...]
+    shapes: Mapping[str, ShapeStatement]
+    after: tuple[AfterStatement, ...]

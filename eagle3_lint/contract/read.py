@@ -1,0 +1,177 @@
+"""TOML → the :class:`Contract` of one release.
+
+Built-in files are trusted here; the tests validate them against ``rules/schema``. Releases for
+which the same statements hold share one object, so that whoever plays contracts can reuse results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from eagle3_lint.contract.model import (
+    AfterStatement,
+    ConfigStatement,
+    Contract,
+    KeyCondition,
+    KeyStatement,
+    LayerStatement,
+    LookupStatement,
+    ParameterStatement,
+    Raise,
+    ShapeStatement,
+)
+from eagle3_lint.contract.ranges import covers
+from eagle3_lint.contract.rules_folder import read_toml, rules_folder
+
+_SECTIONS = ("config", "layer", "parameters", "keys", "lookup", "shapes", "after")
+_CONDITIONS = ("contains", "equals", "starts", "ends", "lacks")
+_ERROR_NAMES = ("Error:", "Exception:")
+
+
+def _raise_or_text(value: str | None) -> str | Raise | None:
+    """``"ValueError: text"`` is an exception; anything else stays a word or an expression."""
+    if value is not None and any(name in value for name in _ERROR_NAMES):
+        return Raise.parse(value)
+    return value
+
+
+def _condition(entry: Mapping[str, Any]) -> KeyCondition:
+    return KeyCondition(**{name: entry[name] for name in _CONDITIONS if name in entry})
+
+
+def _config(entry: Mapping[str, Any]) -> ConfigStatement:
+    return ConfigStatement(
+        source=entry["source"],
+        name=entry.get("name", ""),
+        read=tuple(entry.get("read", ())),
+        value=entry.get("value"),
+        take=entry.get("take", "value"),
+        absent=_raise_or_text(entry.get("absent")),
+        null=_raise_or_text(entry.get("null")),
+        when=entry.get("when"),
+        refuse=Raise.parse(entry["refuse"]) if "refuse" in entry else None,
+    )
+
+
+def _parameter(entry: Mapping[str, Any]) -> ParameterStatement:
+    return ParameterStatement(
+        name=entry["name"],
+        role=entry["role"],
+        shape=tuple(entry["shape"]),
+        loader=entry["loader"],
+        initial=entry["initial"],
+        source=entry["source"],
+        parts=MappingProxyType(dict(entry.get("parts", {}))),
+        each=entry.get("each"),
+        when=entry.get("when"),
+        used=entry.get("used"),
+        from_target=entry.get("from_target"),
+    )
+
+
+def _key(entry: Mapping[str, Any]) -> KeyStatement:
+    return KeyStatement(
+        do=entry["do"],
+        source=entry["source"],
+        condition=_condition(entry),
+        when=entry.get("when"),
+        find=entry.get("find", ""),
+        into=entry.get("with", ""),
+        part=entry.get("part", ""),
+        partners=tuple(entry.get("partners", ())),
+        at_start=entry.get("at_start", False),
+    )
+
+
+def _lookup(entry: Mapping[str, Any]) -> LookupStatement:
+    missing = _raise_or_text(entry["missing"])
+    fused = _raise_or_text(entry.get("fused_missing", entry["missing"]))
+    assert missing is not None and fused is not None
+    return LookupStatement(
+        tries=tuple(entry["try"]),
+        missing=missing,
+        fused_missing=fused,
+        condition=_condition(entry),
+        source=entry["source"],
+    )
+
+
+def _shape(entry: Mapping[str, Any]) -> ShapeStatement:
+    rows, columns = _raise_or_text(entry.get("rows")), _raise_or_text(entry.get("columns"))
+    return ShapeStatement(
+        loader=entry["loader"],
+        source=entry["source"],
+        differs=Raise.parse(entry["differs"]) if "differs" in entry else None,
+        rows_more=_raise_or_text(entry.get("rows_more")) or rows,
+        rows_fewer=_raise_or_text(entry.get("rows_fewer")) or rows,
+        columns_more=_raise_or_text(entry.get("columns_more")) or columns,
+        columns_fewer=_raise_or_text(entry.get("columns_fewer")) or columns,
+    )
+
+
+class ContractFile:
+    """One file of ``rules/contracts``: every statement with its range."""
+
+    def __init__(self, path: Path, raw: Mapping[str, Any] | None = None) -> None:
+        self.path = path
+        self.raw = read_toml(path) if raw is None else raw
+        self.runtime: str = self.raw["runtime"]
+        self.draft_class: str = self.raw["draft_class"]
+        self.range: str = self.raw["in"]
+        self._contracts: dict[tuple[int, ...], Contract] = {}
+
+    def knows(self, release: str) -> bool:
+        """Whether the file speaks of ``release``."""
+        return covers(self.range, release)
+
+    def contract(self, release: str) -> Contract:
+        """The statements that hold for ``release``; equal selections give the same object."""
+        chosen: dict[str, list[Mapping[str, Any]]] = {}
+        signature: list[int] = []
+        position = 0
+        for section in _SECTIONS:
+            selected = chosen.setdefault(section, [])
+            for entry in self.raw.get(section, ()):
+                position += 1
+                if covers(entry.get("in", ""), release):
+                    selected.append(entry)
+                    signature.append(position)
+        key = tuple(signature)
+        if key not in self._contracts:
+            self._contracts[key] = self._build(release, chosen)
+        return self._contracts[key]
+
+    def _build(self, release: str, chosen: Mapping[str, list[Mapping[str, Any]]]) -> Contract:
+        layer = chosen["layer"]
+        if len(layer) != 1:
+            raise ValueError(f"{self.path}: {len(layer)} [[layer]] statements hold for {release}")
+        return Contract(
+            runtime=self.runtime,
+            draft_class=self.draft_class,
+            release=release,
+            config=tuple(map(_config, chosen["config"])),
+            layer=LayerStatement(layer[0]["prefix"], layer[0]["each"], layer[0]["source"]),
+            parameters=tuple(map(_parameter, chosen["parameters"])),
+            keys=tuple(map(_key, chosen["keys"])),
+            lookups=tuple(map(_lookup, chosen["lookup"])),
+            shapes=MappingProxyType({s.loader: s for s in map(_shape, chosen["shapes"])}),
+            after=tuple(
+                AfterStatement(Raise.parse(e["refuse"]), e["when"], e["source"])
+                for e in chosen["after"]
+            ),
+        )
+
+
+@lru_cache(maxsize=None)
+def contract_file(runtime: str, draft_class: str, rules: Path | None = None) -> ContractFile:
+    """The contract of a draft class.
+
+    Raises:
+        FileNotFoundError: no contract is known for that class.
+    """
+    folder = rules_folder() if rules is None else rules
+    return ContractFile(folder / "contracts" / runtime / f"{draft_class}.toml")

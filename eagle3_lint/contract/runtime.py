@@ -1,0 +1,159 @@
+"""``rules/contracts/<runtime>/runtime.toml``: releases, and how a configuration reaches a draft class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from eagle3_lint.contract.model import Raise
+from eagle3_lint.contract.ranges import covers
+from eagle3_lint.contract.rules_folder import read_toml, rules_folder
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveStep:
+    """One step from config.json to the architecture that is looked up, in the runtime's order.
+
+    ``refuse`` raises · ``speculators`` lifts a nested speculators configuration to the top level ·
+    ``class`` finds the configuration class of ``model_type`` and adds its defaults · ``registered``
+    raises unless the architecture is known as it stands · ``replace`` puts another architecture in
+    its place · ``prefix`` puts a word in front of it.
+
+    Attributes:
+        model_types, architectures: the step is taken only for these (empty: for any).
+        unless_starts, unless_ends: the step is passed over for such architectures.
+        when: expression over ``model_type``, ``architecture``, ``speculators`` (1 after the
+            ``speculators`` step was taken), ``has_speculators_config`` and ``has_auto_map``.
+        copies: fields that ``speculators`` lifts, with the value an absent field gets.
+        by_layer_type: ``speculators``: architecture per model_type of the layer configuration.
+    """
+
+    do: Literal["refuse", "speculators", "class", "registered", "replace", "prefix"]
+    source: str
+    error: Raise | None = None
+    model_types: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    unless_starts: tuple[str, ...] = ()
+    unless_ends: tuple[str, ...] = ()
+    into: str = ""
+    when: str | None = None
+    copies: Mapping[str, object] = field(default_factory=dict)
+    copies_if_set: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    by_layer_type: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRelease:
+    """What one release of a runtime does before it builds a draft class.
+
+    Attributes:
+        drafts: architecture string → draft class.
+        steps: the way from config.json to the architecture that is looked up.
+        unknown: raised for an architecture that nothing is registered for.
+        not_a_draft: raised when the architecture is a model, but no draft class.
+        aux: how the ids of aux hidden states are read (see :mod:`eagle3_lint.simulate.aux`).
+    """
+
+    runtime: str
+    release: str
+    drafts: Mapping[str, str]
+    draft_sources: Mapping[str, str]
+    steps: tuple[ResolveStep, ...]
+    unknown: Raise
+    unknown_source: str
+    not_a_draft: Raise
+    not_a_draft_source: str
+    aux: Mapping[str, Any]
+
+
+def _step(entry: Mapping[str, Any]) -> ResolveStep:
+    return ResolveStep(
+        do=entry["do"],
+        source=entry["source"],
+        error=Raise.parse(entry["raises"]) if "raises" in entry else None,
+        model_types=tuple(entry.get("model_types", ())),
+        architectures=tuple(entry.get("architectures", ())),
+        unless_starts=tuple(entry.get("unless_starts", ())),
+        unless_ends=tuple(entry.get("unless_ends", ())),
+        into=entry.get("with", ""),
+        when=entry.get("when"),
+        copies=MappingProxyType(dict(entry.get("copies", {}))),
+        copies_if_set=tuple(entry.get("copies_if_set", ())),
+        kinds=tuple(entry.get("kinds", ())),
+        by_layer_type=MappingProxyType(dict(entry.get("by_layer_type", {}))),
+    )
+
+
+class RuntimeFile:
+    """The file of one runtime; ask it for a release."""
+
+    def __init__(self, path: Path, raw: Mapping[str, Any] | None = None) -> None:
+        self.path = path
+        self.raw = read_toml(path) if raw is None else raw
+        self.runtime: str = self.raw["runtime"]
+        self.title: str = self.raw["title"]
+        #: Python package whose releases these are, for ``@installed`` and ``pip download``.
+        self.package: str = self.raw["package"]
+        #: Known releases, oldest first.
+        self.releases: tuple[str, ...] = tuple(self.raw["releases"])
+        self._releases: dict[str, RuntimeRelease] = {}
+
+    def _only(self, section: str, release: str) -> Mapping[str, Any]:
+        found = [e for e in self.raw[section] if covers(e.get("in", ""), release)]
+        if len(found) != 1:
+            raise ValueError(f"{self.path}: {len(found)} [[{section}]] hold for {release}")
+        return found[0]  # type: ignore[no-any-return]
+
+    def release(self, release: str) -> RuntimeRelease:
+        """What holds for ``release``."""
+        if release not in self._releases:
+            unknown = self._only("unknown", release)
+            not_a_draft = self._only("not_a_draft", release)
+            drafts = [e for e in self.raw["draft"] if covers(e.get("in", ""), release)]
+            self._releases[release] = RuntimeRelease(
+                runtime=self.runtime,
+                release=release,
+                drafts={e["architecture"]: e["draft_class"] for e in drafts},
+                draft_sources={e["architecture"]: e["source"] for e in drafts},
+                steps=tuple(
+                    _step(e)
+                    for e in self.raw.get("resolve", ())
+                    if covers(e.get("in", ""), release)
+                ),
+                unknown=Raise.parse(unknown["raises"]),
+                unknown_source=unknown["source"],
+                not_a_draft=Raise.parse(not_a_draft["raises"]),
+                not_a_draft_source=not_a_draft["source"],
+                aux=self._only("aux", release),
+            )
+        return self._releases[release]
+
+    def first_release_of(self, draft_class: str) -> str | None:
+        """The oldest known release in which some architecture string reaches ``draft_class``."""
+        for release in self.releases:
+            if draft_class in self.release(release).drafts.values():
+                return release
+        return None
+
+
+@lru_cache(maxsize=None)
+def runtime_file(runtime: str, rules: Path | None = None) -> RuntimeFile:
+    """The file of ``runtime``.
+
+    Raises:
+        FileNotFoundError: no such runtime is known.
+    """
+    folder = rules_folder() if rules is None else rules
+    return RuntimeFile(folder / "contracts" / runtime / "runtime.toml")
+
+
+@lru_cache(maxsize=None)
+def known_runtimes(rules: Path | None = None) -> tuple[str, ...]:
+    """Names of all runtimes that have contracts, sorted."""
+    folder = (rules_folder() if rules is None else rules) / "contracts"
+    return tuple(sorted(p.parent.name for p in folder.glob("*/runtime.toml")))

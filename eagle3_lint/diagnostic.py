@@ -1,0 +1,119 @@
+"""What a rule says about a draft: plain frozen data, ready for every report format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+Effect = Literal["refused", "broken", "degraded", "none"]
+Applicability = Literal["safe", "unsafe", "manual"]
+
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is: a tensor of a file, or a JSON pointer with its line (from 1)."""
+
+    file: str
+    tensor: str | None = None
+    pointer: str | None = None
+    line: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        fields = {"tensor": self.tensor, "pointer": self.pointer, "line": self.line}
+        return {"file": self.file, **{k: v for k, v in fields.items() if v is not None}}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change to a checkpoint, as data; ``op`` says which, ``fields`` the rest."""
+
+    op: Literal["rename_tensor", "set_config", "remove_config", "drop_tensor"]
+    fields: tuple[tuple[str, object], ...]
+
+    @classmethod
+    def rename(cls, tensor: str, to: str) -> Edit:
+        return cls("rename_tensor", (("tensor", tensor), ("to", to)))
+
+    @classmethod
+    def set_config(cls, pointer: str, value: object) -> Edit:
+        return cls("set_config", (("pointer", pointer), ("value", value)))
+
+    @classmethod
+    def remove_config(cls, pointer: str) -> Edit:
+        return cls("remove_config", (("pointer", pointer),))
+
+    @classmethod
+    def drop(cls, tensor: str) -> Edit:
+        return cls("drop_tensor", (("tensor", tensor),))
+
+    def to_json(self) -> dict[str, object]:
+        return {"op": self.op, **dict(self.fields)}
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What mends a finding. ``manual`` is shown and never applied."""
+
+    title: str
+    applicability: Applicability
+    edits: tuple[Edit, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "title": self.title,
+            "applicability": self.applicability,
+            "edits": [edit.to_json() for edit in self.edits],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check saw; the rule's file has the words.
+
+    Attributes:
+        rule: id, ``E3Lnnn``.
+        variant: which of the rule's messages fits.
+        values: what the message's placeholders stand for.
+        effect: what it does to serving, when it is not the rule's usual effect.
+        severity: likewise.
+    """
+
+    rule: str
+    values: dict[str, object] = field(default_factory=dict)
+    where: tuple[Place, ...] = ()
+    source: str | None = None
+    fix: Fix | None = None
+    variant: str = "message"
+    effect: Effect | None = None
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A finding in its rule's words."""
+
+    rule: str
+    name: str
+    severity: Severity
+    effect: Effect
+    message: str
+    where: tuple[Place, ...]
+    source: str | None
+    fix: Fix | None
+    url: str
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "rule": self.rule,
+            "name": self.name,
+            "severity": self.severity,
+            "effect": self.effect,
+            "message": self.message,
+            "where": [place.to_json() for place in self.where],
+            "source": self.source,
+            "fix": self.fix.to_json() if self.fix is not None else None,
+            "url": self.url,
+        }

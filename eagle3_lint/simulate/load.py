@@ -1,0 +1,227 @@
+"""Play ``load_weights``: where each tensor of a checkpoint goes, step by step, shape by shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from eagle3_lint.contract.expression import compile_expression
+from eagle3_lint.contract.model import Contract, KeyStatement, LookupStatement, Raise
+from eagle3_lint.simulate.configure import ConfigurationFailure, configure, fill
+from eagle3_lint.simulate.parameters import build_parameters, filled_by_target
+from eagle3_lint.simulate.result import Alteration, Failure, Load, Parameter, Shape
+from eagle3_lint.simulate.shapes import fit
+
+
+class _Player:
+    """The state of one load: what has arrived so far."""
+
+    def __init__(self, contract: Contract, names: Mapping[str, object]) -> None:
+        self.contract = contract
+        self.names = names
+        self.parameters = build_parameters(contract, names)
+        self.modules = _modules(self.parameters)
+        self.steps = [s for s in contract.keys if self._applies(s)]
+        self.filled: dict[str, dict[str, str]] = {}
+        self.gathered: dict[str, dict[str, tuple[str, Shape]]] = {}
+        self.reached: dict[str, str] = {}
+        self.dropped: dict[str, str] = {}
+        self.ignored: list[str] = []
+        self.altered: list[Alteration] = []
+        self.failures: list[Failure] = []
+        self.vocabulary_map: str | None = None
+
+    def _applies(self, statement: KeyStatement) -> bool:
+        return statement.when is None or bool(compile_expression(statement.when)(self.names))
+
+    # -- one tensor -------------------------------------------------------------------------------
+
+    def play(self, tensor: str, shape: Shape) -> None:
+        """Follow one tensor to its end."""
+        key = tensor
+        for step in self.steps:
+            if not step.condition.holds(key):
+                continue
+            if step.do == "replace":
+                key = _replace(key, step)
+            elif step.do == "prefix":
+                key = step.into + key
+            elif self._ends(step, tensor, key, shape):
+                return
+        self.dropped[tensor] = "no step of the loader takes it"
+
+    def _ends(self, step: KeyStatement, tensor: str, key: str, shape: Shape) -> bool:
+        """Take a step that may end the tensor's way; say whether it did."""
+        if step.do == "ignore":
+            self.ignored.append(tensor)
+        elif step.do == "discard":
+            self.dropped[tensor] = step.source
+        elif step.do == "map":
+            self.vocabulary_map = tensor
+        elif step.do == "load":
+            return self._look_up(step, tensor, key, shape)
+        elif step.find not in key:
+            return False
+        elif step.do == "fuse":
+            return self._look_up(step, tensor, _replace(key, step), shape)
+        else:
+            self._gather(step, tensor, key, shape)
+        return True
+
+    def _look_up(self, step: KeyStatement, tensor: str, key: str, shape: Shape) -> bool:
+        lookup = self._lookup_for(key)
+        for template in lookup.tries:
+            parameter = self.parameters.get(template.replace("{key}", key))
+            if parameter is not None:
+                self._fit(parameter, step.part, tensor, shape)
+                return True
+        missing = lookup.missing if step.do == "load" else lookup.fused_missing
+        if isinstance(missing, Raise):
+            known = {"key": key, "tensor": tensor, "unknown": self._unknown(key)}
+            text = fill(missing.message, known)
+            self.failures.append(Failure(missing.type, text, "loading", lookup.source, tensor))
+        elif missing == "ignore":
+            self.ignored.append(tensor)
+        elif missing == "discard":
+            self.dropped[tensor] = lookup.source
+        else:
+            return False
+        return True
+
+    def _lookup_for(self, key: str) -> LookupStatement:
+        """The last statement that speaks of ``key``: special ones stand after the general one."""
+        for lookup in reversed(self.contract.lookups):
+            if lookup.condition.holds(key):
+                return lookup
+        raise ValueError(f"{self.contract.draft_class}: no [[lookup]] speaks of {key!r}")
+
+    def _unknown(self, key: str) -> str:
+        """The shortest beginning of ``key`` that no module and no parameter is called."""
+        steps = key.split(".")
+        for count in range(1, len(steps) + 1):
+            start = ".".join(steps[:count])
+            if start not in self.modules and start not in self.parameters:
+                return start
+        return key
+
+    # -- arrival ----------------------------------------------------------------------------------
+
+    def _fit(self, parameter: Parameter, part: str, tensor: str, shape: Shape) -> None:
+        rows = parameter.parts[part] if part else None
+        expected = parameter.shape if rows is None else (rows, *parameter.shape[1:])
+        fitted = fit(self.contract.shapes[parameter.loader], shape, expected)
+        if isinstance(fitted, Raise):
+            source = self.contract.shapes[parameter.loader].source
+            self.failures.append(Failure(fitted.type, fitted.message, "loading", source, tensor))
+            return
+        for how in fitted:
+            source = self.contract.shapes[parameter.loader].source
+            self.altered.append(
+                Alteration(tensor, parameter.name, how, shape, expected, source)
+            )
+        self._arrive(parameter, part, tensor)
+
+    def _arrive(self, parameter: Parameter, part: str, tensor: str) -> None:
+        arrived = self.filled.setdefault(parameter.name, {})
+        for earlier in [p for p in arrived if p == part or not part]:
+            # A second tensor for the same place: what was there is overwritten, so it is lost.
+            overwritten = arrived.pop(earlier)
+            if overwritten != tensor:
+                self.dropped[overwritten] = f"overwritten by {tensor}"
+                self.reached.pop(overwritten, None)
+        arrived[part] = tensor
+        self.reached[tensor] = parameter.name
+
+    def _gather(self, step: KeyStatement, tensor: str, key: str, shape: Shape) -> None:
+        """Hold a part back until its partners have come, then load them as one tensor."""
+        place = key.replace(step.find, step.into)
+        held = self.gathered.setdefault(place, {})
+        held[step.find] = (tensor, shape)
+        if not all(partner in held for partner in step.partners):
+            return
+        parts = [held.pop(partner) for partner in step.partners]
+        parameter = self.parameters.get(place)
+        if parameter is None:
+            self.dropped.update((name, step.source) for name, _ in parts)
+            return
+        whole = (sum(s[0] for _, s in parts if s), *parts[0][1][1:])
+        self._fit(parameter, "", parts[0][0], whole)
+        for name, _ in parts:
+            self.reached[name] = parameter.name
+
+    def close(self) -> None:
+        """Parts whose partners never came are lost without a word."""
+        for held in self.gathered.values():
+            for tensor, _ in held.values():
+                self.dropped[tensor] = "its partner is not in the checkpoint"
+
+    def empty(self) -> set[str]:
+        """Parameters that are not filled, or not in full."""
+        found = set()
+        for name, parameter in self.parameters.items():
+            arrived = self.filled.get(name, {})
+            if "" not in arrived and not (parameter.parts and set(parameter.parts) <= set(arrived)):
+                found.add(name)
+        return found
+
+
+def _replace(key: str, step: KeyStatement) -> str:
+    if step.at_start:
+        return step.into + key[len(step.find) :] if key.startswith(step.find) else key
+    return key.replace(step.find, step.into)
+
+
+def _modules(parameters: Iterable[str]) -> set[str]:
+    """The dotted beginnings of parameter names: the modules that hold them."""
+    found = set()
+    for name in parameters:
+        steps = name.split(".")
+        found.update(".".join(steps[:count]) for count in range(1, len(steps)))
+    return found
+
+
+def simulate_load(
+    contract: Contract,
+    config: Mapping[str, object],
+    tensors: Mapping[str, Shape],
+    known: Mapping[str, object],
+) -> Load:
+    """Play ``contract`` against a checkpoint.
+
+    Args:
+        contract: the contract of one release.
+        config: the configuration as the runtime sees it, class defaults included.
+        tensors: name → shape, in the order in which the runtime iterates them.
+        known: names given from outside (``config_class``, the target model's sizes).
+    """
+    try:
+        names = configure(contract, config, known)
+        player = _Player(contract, names)
+    except ConfigurationFailure as stopped:
+        return Load(failures=(stopped.failure,))
+    for tensor, shape in tensors.items():
+        player.play(tensor, shape)
+    player.close()
+    after = {**names, "mapped": int(player.vocabulary_map is not None)}
+    for statement in contract.after:
+        if compile_expression(statement.when)(after):
+            text = fill(statement.refuse.message, after)
+            player.failures.append(
+                Failure(statement.refuse.type, text, "after loading", statement.source)
+            )
+    empty = player.empty()
+    untouched = {name for name in empty if name not in player.filled}
+    borrowed = filled_by_target(contract, after, untouched)
+    unfilled = sorted(n for n in empty - borrowed if player.parameters[n].used)
+    return Load(
+        failures=tuple(player.failures),
+        unfilled=tuple(unfilled),
+        dropped=tuple(sorted(player.dropped)),
+        altered=tuple(sorted(player.altered, key=lambda a: a.tensor)),
+        ignored=tuple(sorted(player.ignored)),
+        borrowed=tuple(sorted(borrowed)),
+        reached=player.reached,
+        vocabulary_map=player.vocabulary_map,
+        parameters=player.parameters,
+        environment=after,
+        dropped_by=player.dropped,
+    )

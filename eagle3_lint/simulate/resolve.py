@@ -1,0 +1,168 @@
+"""From config.json to the draft class: the steps a runtime takes before it builds anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from eagle3_lint.contract.expression import compile_expression
+from eagle3_lint.contract.model import Raise
+from eagle3_lint.contract.runtime import ResolveStep, RuntimeRelease
+from eagle3_lint.simulate.configure import fill
+from eagle3_lint.simulate.result import Failure
+
+#: Says what a configuration class adds: (model_type, config) → (class name, configuration) or
+#: None when the release's transformers knows no such model_type.
+ConfigClasses = Callable[[str | None, Mapping[str, object]], "tuple[str, dict[str, object]] | None"]
+#: Whether the release has a model class of that name.
+IsRegistered = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Where a configuration leads.
+
+    Attributes:
+        written: the architecture as config.json has it.
+        architecture: what the runtime makes of it and looks up.
+        draft_class: the class it reaches; None when it reaches none (see ``failure``).
+        config: the configuration as the draft class sees it, class defaults included.
+        config_class: name of the configuration class, for messages.
+        speculators: whether a nested speculators configuration was lifted.
+        replaced_by: the step that put another architecture in place, if one did.
+    """
+
+    written: str | None
+    architecture: str | None
+    draft_class: str | None
+    config: Mapping[str, object]
+    config_class: str
+    speculators: bool
+    failure: Failure | None = None
+    replaced_by: ResolveStep | None = None
+
+
+class _Stop(Exception):
+    def __init__(self, error: Raise, source: str) -> None:
+        super().__init__(error.type)
+        self.error, self.source = error, source
+
+
+class _Walk:
+    def __init__(
+        self, config: Mapping[str, object], classes: ConfigClasses, registered: IsRegistered
+    ) -> None:
+        self.config: dict[str, object] = dict(config)
+        self.classes, self.registered = classes, registered
+        named = config.get("architectures")
+        first = named[0] if isinstance(named, list) and named else None
+        self.written = first if isinstance(first, str) else None
+        self.architecture = self.written
+        kind = config.get("model_type")
+        self.model_type = kind if isinstance(kind, str) else None
+        self.config_class = "PretrainedConfig"
+        self.speculators = False
+        self.replaced_by: ResolveStep | None = None
+        self.drafts: Mapping[str, str] = {}
+
+    def names(self) -> dict[str, object]:
+        return {
+            "model_type": self.model_type,
+            "architecture": self.architecture,
+            "written": self.written,
+            "speculators": int(self.speculators),
+            "has_speculators_config": int(self.config.get("speculators_config") is not None),
+            "has_auto_map": int(bool(self.config.get("auto_map"))),
+            "speculators_model_type": self.config.get("speculators_model_type"),
+        }
+
+    def applies(self, step: ResolveStep) -> bool:
+        architecture = self.architecture or ""
+        if step.model_types and self.model_type not in step.model_types:
+            return False
+        if step.architectures and self.architecture not in step.architectures:
+            return False
+        if step.unless_starts and architecture.startswith(step.unless_starts):
+            return False
+        if step.unless_ends and architecture.endswith(step.unless_ends):
+            return False
+        return step.when is None or bool(compile_expression(step.when)(self.names()))
+
+    def take(self, step: ResolveStep) -> None:
+        if step.do == "refuse":
+            assert step.error is not None
+            raise _Stop(step.error, step.source)
+        if step.do == "registered":
+            if self.architecture not in self.drafts and not self.registered(self.architecture or ""):
+                assert step.error is not None
+                raise _Stop(step.error, step.source)
+        elif step.do == "replace":
+            self.architecture, self.replaced_by = step.into, step
+        elif step.do == "prefix":
+            self.architecture = step.into + (self.architecture or "")
+        elif step.do == "class":
+            self._find_class(step)
+        else:
+            self._lift(step)
+
+    def _find_class(self, step: ResolveStep) -> None:
+        found = self.classes(self.model_type, self.config)
+        if found is None:
+            assert step.error is not None
+            raise _Stop(step.error, step.source)
+        self.config_class, self.config = found
+
+    def _lift(self, step: ResolveStep) -> None:
+        """A nested speculators configuration becomes a flat one."""
+        if self.config.get("speculators_model_type") not in step.kinds:
+            assert step.error is not None
+            raise _Stop(step.error, step.source)
+        nested = self.config.get("transformer_layer_config")
+        flat: dict[str, object] = dict(nested) if isinstance(nested, Mapping) else {}
+        kind = flat.pop("model_type", "llama")
+        for field, instead in step.copies.items():
+            flat[field] = self.config.get(field, None if instead == "null" else instead)
+        for field in step.copies_if_set:
+            if self.config.get(field):
+                flat[field] = self.config[field]
+        if step.by_layer_type:
+            architecture = step.by_layer_type.get(str(kind)) or step.by_layer_type.get("*")
+            if architecture is None:
+                text = f"Unsupported model_type {kind} for Eagle3 speculator"
+                raise _Stop(Raise("ValueError", text), step.source)
+            self.architecture = architecture
+        self.config, self.speculators = flat, True
+        self.model_type, self.config_class = "speculators", "SpeculatorsConfig"
+
+
+def resolve(
+    release: RuntimeRelease,
+    config: Mapping[str, object],
+    classes: ConfigClasses,
+    registered: IsRegistered,
+) -> Resolution:
+    """Follow ``config`` to the draft class that ``release`` builds, or to what it raises."""
+    walk = _Walk(config, classes, registered)
+    walk.drafts = release.drafts
+    failure: Failure | None = None
+    try:
+        for step in release.steps:
+            if walk.applies(step):
+                walk.take(step)
+        if walk.architecture not in release.drafts:
+            if walk.registered(walk.architecture or ""):
+                raise _Stop(release.not_a_draft, release.not_a_draft_source)
+            raise _Stop(release.unknown, release.unknown_source)
+    except _Stop as stopped:
+        text = fill(stopped.error.message, walk.names())
+        failure = Failure(stopped.error.type, text, "configuration", stopped.source)
+    return Resolution(
+        written=walk.written,
+        architecture=walk.architecture,
+        draft_class=None if failure else release.drafts[walk.architecture or ""],
+        config=walk.config,
+        config_class=walk.config_class,
+        speculators=walk.speculators,
+        failure=failure,
+        replaced_by=walk.replaced_by,
+    )
