@@ -41,6 +41,14 @@ class Rule:
         """The rule's page, relative to the project."""
         return f"docs/rules/{self.id}.md"
 
+    def to_markdown(self) -> str:
+        """The rule's page, as ``explain`` prints it and docs/rules holds it."""
+        return (
+            f"# {self.id} {self.name}\n\n{self.title}\n\n"
+            f"Severity: {self.severity}. Effect: {self.effect}.\n\n{self.page}\n"
+            f"Source: {self.source}\n"
+        )
+
     def word(self, finding: Finding) -> Diagnostic:
         """The finding in this rule's words."""
         return Diagnostic(

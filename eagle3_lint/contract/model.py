@@ -99,7 +99,7 @@ class KeyCondition:
     equals: str | None = None
     starts: str | None = None
     ends: str | None = None
-    lacks: str | None = None
+    lacks: tuple[str, ...] = ()
 
     def holds(self, key: str) -> bool:
         return (
@@ -107,8 +107,17 @@ class KeyCondition:
             and (self.equals is None or self.equals == key)
             and (self.starts is None or key.startswith(self.starts))
             and (self.ends is None or key.endswith(self.ends))
-            and (self.lacks is None or self.lacks not in key)
+            and not any(word in key for word in self.lacks)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PresentStatement:
+    """A name for the number of the checkpoint's tensors that a condition holds for."""
+
+    name: str
+    condition: KeyCondition
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +144,21 @@ class KeyStatement:
 
 @dataclass(frozen=True, slots=True)
 class LookupStatement:
-    """The spellings that are tried, and what follows when no parameter has any of them."""
+    """The spellings that are tried, and what follows when no parameter has any of them.
+
+    Attributes:
+        condition: the keys that the statement speaks of.
+        unknown: what must hold for the shortest beginning of the key that names nothing.
+        within: the module whose own loader looks; it names keys relative to itself.
+    """
 
     tries: tuple[str, ...]
     missing: str | Raise
     fused_missing: str | Raise
     condition: KeyCondition
     source: str
+    unknown: KeyCondition = KeyCondition()
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +193,7 @@ class Contract:
     config: tuple[ConfigStatement, ...]
     layer: LayerStatement
     parameters: tuple[ParameterStatement, ...]
+    present: tuple[PresentStatement, ...]
     keys: tuple[KeyStatement, ...]
     lookups: tuple[LookupStatement, ...]
     shapes: Mapping[str, ShapeStatement]

@@ -21,14 +21,15 @@ from eagle3_lint.contract.model import (
     LayerStatement,
     LookupStatement,
     ParameterStatement,
+    PresentStatement,
     Raise,
     ShapeStatement,
 )
 from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
 
-_SECTIONS = ("config", "layer", "parameters", "keys", "lookup", "shapes", "after")
-_CONDITIONS = ("contains", "equals", "starts", "ends", "lacks")
+_SECTIONS = ("config", "layer", "parameters", "present", "keys", "lookup", "shapes", "after")
+_CONDITIONS = ("contains", "equals", "starts", "ends")
 _ERROR_NAMES = ("Error:", "Exception:")
 
 
@@ -40,7 +41,11 @@ def _raise_or_text(value: str | None) -> str | Raise | None:
 
 
 def _condition(entry: Mapping[str, Any]) -> KeyCondition:
-    return KeyCondition(**{name: entry[name] for name in _CONDITIONS if name in entry})
+    lacks = entry.get("lacks", ())
+    return KeyCondition(
+        **{name: entry[name] for name in _CONDITIONS if name in entry},
+        lacks=(lacks,) if isinstance(lacks, str) else tuple(lacks),
+    )
 
 
 def _config(entry: Mapping[str, Any]) -> ConfigStatement:
@@ -97,6 +102,8 @@ def _lookup(entry: Mapping[str, Any]) -> LookupStatement:
         fused_missing=fused,
         condition=_condition(entry),
         source=entry["source"],
+        unknown=_condition(entry.get("unknown", {})),
+        within=entry.get("within", ""),
     )
 
 
@@ -156,6 +163,9 @@ class ContractFile:
             config=tuple(map(_config, chosen["config"])),
             layer=LayerStatement(layer[0]["prefix"], layer[0]["each"], layer[0]["source"]),
             parameters=tuple(map(_parameter, chosen["parameters"])),
+            present=tuple(
+                PresentStatement(e["name"], _condition(e), e["source"]) for e in chosen["present"]
+            ),
             keys=tuple(map(_key, chosen["keys"])),
             lookups=tuple(map(_lookup, chosen["lookup"])),
             shapes=MappingProxyType({s.loader: s for s in map(_shape, chosen["shapes"])}),

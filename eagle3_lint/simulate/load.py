@@ -12,6 +12,10 @@ from eagle3_lint.simulate.result import Alteration, Failure, Load, Parameter, Sh
 from eagle3_lint.simulate.shapes import fit
 
 
+#: Role of the parameter that holds d2t where a runtime loads it like any other.
+VOCABULARY_MAP = "vocabulary.map"
+
+
 class _Player:
     """The state of one load: what has arrived so far."""
 
@@ -68,7 +72,8 @@ class _Player:
         return True
 
     def _look_up(self, step: KeyStatement, tensor: str, key: str, shape: Shape) -> bool:
-        lookup = self._lookup_for(key)
+        unknown = self._unknown(key)
+        lookup = self._lookup_for(key, unknown)
         for template in lookup.tries:
             parameter = self.parameters.get(template.replace("{key}", key))
             if parameter is not None:
@@ -76,9 +81,16 @@ class _Player:
                 return True
         missing = lookup.missing if step.do == "load" else lookup.fused_missing
         if isinstance(missing, Raise):
-            known = {"key": key, "tensor": tensor, "unknown": self._unknown(key)}
+            inner = lookup.within
+            known = {
+                "key": key.removeprefix(inner),
+                "tensor": tensor,
+                "unknown": unknown.removeprefix(inner),
+            }
             text = fill(missing.message, known)
-            self.failures.append(Failure(missing.type, text, "loading", lookup.source, tensor))
+            self.failures.append(
+                Failure(missing.type, text, "loading", lookup.source, tensor, "name")
+            )
         elif missing == "ignore":
             self.ignored.append(tensor)
         elif missing == "discard":
@@ -87,10 +99,10 @@ class _Player:
             return False
         return True
 
-    def _lookup_for(self, key: str) -> LookupStatement:
+    def _lookup_for(self, key: str, unknown: str) -> LookupStatement:
         """The last statement that speaks of ``key``: special ones stand after the general one."""
         for lookup in reversed(self.contract.lookups):
-            if lookup.condition.holds(key):
+            if lookup.condition.holds(key) and lookup.unknown.holds(unknown):
                 return lookup
         raise ValueError(f"{self.contract.draft_class}: no [[lookup]] speaks of {key!r}")
 
@@ -111,7 +123,11 @@ class _Player:
         fitted = fit(self.contract.shapes[parameter.loader], shape, expected)
         if isinstance(fitted, Raise):
             source = self.contract.shapes[parameter.loader].source
-            self.failures.append(Failure(fitted.type, fitted.message, "loading", source, tensor))
+            self.failures.append(
+                Failure(fitted.type, fitted.message, "loading", source, tensor, "shape")
+            )
+            # It is meant for this parameter, so the parameter is not missing besides.
+            self._arrive(parameter, part, tensor)
             return
         for how in fitted:
             source = self.contract.shapes[parameter.loader].source
@@ -130,6 +146,8 @@ class _Player:
                 self.reached.pop(overwritten, None)
         arrived[part] = tensor
         self.reached[tensor] = parameter.name
+        if parameter.role == VOCABULARY_MAP:
+            self.vocabulary_map = tensor
 
     def _gather(self, step: KeyStatement, tensor: str, key: str, shape: Shape) -> None:
         """Hold a part back until its partners have come, then load them as one tensor."""
@@ -193,8 +211,9 @@ def simulate_load(
         tensors: name → shape, in the order in which the runtime iterates them.
         known: names given from outside (``config_class``, the target model's sizes).
     """
+    present = {s.name: sum(map(s.condition.holds, tensors)) for s in contract.present}
     try:
-        names = configure(contract, config, known)
+        names = configure(contract, config, {**known, **present})
         player = _Player(contract, names)
     except ConfigurationFailure as stopped:
         return Load(failures=(stopped.failure,))

@@ -18,6 +18,7 @@ class Failure:
 
     Attributes:
         tensor: the checkpoint's tensor on which it is raised, if it is one.
+        about: whether the tensor's name or its shape is refused.
         source: release, file and line that raise it.
     """
 
@@ -26,6 +27,7 @@ class Failure:
     stage: Stage
     source: str
     tensor: str | None = None
+    about: Literal["name", "shape"] | None = None
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" if self.message else self.type

@@ -1,0 +1,43 @@
+"""Checks EAGLE-3 draft checkpoints against what each SGLang and vLLM release would do with them.
+
+>>> import eagle3_lint
+>>> report = eagle3_lint.check("my-draft", targets=["sglang==0.5.9"], target_model="kimi-k2.5")
+>>> report.checkpoints[0].results[0].verdict
+'refused'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from eagle3_lint.version import __version__
+
+if TYPE_CHECKING:
+    from eagle3_lint.check import check as check
+    from eagle3_lint.errors import InputError as InputError
+    from eagle3_lint.report.model import Report as Report
+
+__all__ = ["InputError", "Report", "__version__", "check"]
+
+#: Public name → module that defines it; imported when first asked for, since an import of this
+#: package alone should cost nothing.
+_HOMES = {
+    "check": "eagle3_lint.check",
+    "InputError": "eagle3_lint.errors",
+    "Report": "eagle3_lint.report.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    # `eagle3_lint.check` is also the module of that name, which an import puts here.
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,90 @@
+"""``check``: a path and some targets in, a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from eagle3_lint.errors import InputError
+from eagle3_lint.examine import Examiner, Question
+from eagle3_lint.facts import Facts, gather_facts, is_eagle3_draft
+from eagle3_lint.load.folder import open_checkpoint
+from eagle3_lint.models import find_target_model, named_in_config
+from eagle3_lint.producer import recognise
+from eagle3_lint.releases import Target, parse_targets
+from eagle3_lint.report.model import CheckpointReport, Report
+
+
+def read_draft(path: str | Path) -> Facts:
+    """The facts of the draft at ``path``.
+
+    Raises:
+        InputError: nothing can be read there, or what is there is no EAGLE-3 draft.
+    """
+    checkpoint = open_checkpoint(path)
+    names = [tensor.name for tensor in checkpoint.tensors]
+    if not is_eagle3_draft(checkpoint.config.data, names):
+        raise InputError(_not_a_draft(str(path), checkpoint.config.data, names))
+    return gather_facts(checkpoint)
+
+
+def _not_a_draft(path: str, config: object, names: Sequence[str]) -> str:
+    layers = {n.split(".layers.")[1].split(".")[0] for n in names if ".layers." in n}
+    if any(n.endswith("fc.weight") for n in names):
+        what = "it looks like an EAGLE-1 or EAGLE-2 draft (an fc, but no hidden_norm and no d2t)"
+    elif len(layers) > 2:
+        what = f"it looks like a whole model of {len(layers)} layers"
+    else:
+        what = "config.json names no EAGLE-3 architecture and the weights hold no draft's tensors"
+    return f"{path}: no EAGLE-3 draft: {what}; give the folder that the trainer exported"
+
+
+def check(
+    path: str | Path,
+    targets: Iterable[str] = (),
+    target_model: str | None = None,
+    *,
+    ids_mean: str | None = None,
+    trained_on: Sequence[int] | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    rules: Path | None = None,
+) -> Report:
+    """Say what each target would do with the draft at ``path``.
+
+    Args:
+        path: a draft folder or a file inside one.
+        targets: ``sglang==0.5.9``, ``vllm>=0.12,<0.22``, ``sglang``, ``sglang@installed``; none
+            asks for the newest known SGLang and vLLM.
+        target_model: a known name, a folder or a config.json; None takes what the draft names.
+        ids_mean: ``output`` or ``input``: how to read the draft's layer ids.
+        trained_on: aux states the draft was trained on.
+        select, ignore: rule ids, names, or beginnings of ids.
+        rules: another folder of rules than the built-in one.
+
+    Raises:
+        InputError: bad input of any kind, in one line that says what, where and what to do.
+    """
+    wanted = parse_targets(targets, rules)
+    model = find_target_model(target_model, rules) if target_model is not None else None
+    facts = read_draft(path)
+    question = Question(
+        model=model if model is not None else named_in_config(facts.config, rules),
+        trained_on=tuple(trained_on) if trained_on is not None else None,
+        ids_mean=ids_mean,
+        select=tuple(select),
+        ignore=tuple(ignore),
+        rules=rules,
+    )
+    return Report((check_facts(facts, wanted, question),))
+
+
+def check_facts(facts: Facts, targets: Sequence[Target], question: Question) -> CheckpointReport:
+    """The same for facts already gathered."""
+    examiner = Examiner(facts, question)
+    return CheckpointReport(
+        path=facts.path,
+        producer=recognise(facts, question.rules),
+        dialect=facts.dialect,
+        results=tuple(examiner.examine(target) for target in targets),
+    )

@@ -1,0 +1,257 @@
+"""E3L2xx: what the loader does with the tensors. One cause gives one finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eagle3_lint.checks.spelling import Respelling, better_spelling
+from eagle3_lint.checks.subject import Subject
+from eagle3_lint.diagnostic import Edit, Effect, Finding, Fix
+from eagle3_lint.facts import layer_of
+from eagle3_lint.simulate.result import Failure, Load
+
+#: How many names a message spells out; the rest is in ``where`` and in the load itself.
+_SHOWN = 4
+#: A parameter that starts as one or zero leaves the draft running, only worse.
+_MILD = ("ones", "zeros")
+
+
+def listing(names: Sequence[str]) -> str:
+    """A few names in words."""
+    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
+    rest = len(names) - _SHOWN
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def plural(count: int, word: str) -> str:
+    """``1 tensor``, ``2 tensors``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def check_loading(subject: Subject) -> Iterator[Finding]:
+    """Findings about names, shapes and missing or surplus tensors."""
+    load = subject.load
+    if load is None or not load.parameters:
+        return
+    respelling = better_spelling(subject)
+    if respelling is not None:
+        yield _misspelled(subject, load, respelling)
+        subject = subject.with_load(respelling.load)
+        # Names in what follows are the new ones; the places still need the old.
+        yield from _rest(subject, {new: old for old, new in respelling.names.items()})
+    else:
+        yield from _rest(subject, {})
+
+
+def _effect_of_unfilled(load: Load) -> Effect:
+    mild = all(load.parameters[name].initial in _MILD for name in load.unfilled)
+    return "degraded" if mild else "broken"
+
+
+def _misspelled(subject: Subject, load: Load, respelling: Respelling) -> Finding:
+    gone = sorted(set(load.dropped) - set(respelling.load.dropped))
+    refused = [f for f in load.failures if f.tensor is not None]
+    empty = sorted(set(load.unfilled) - set(respelling.load.unfilled))
+    concerned = gone or [f.tensor for f in refused if f.tensor] or list(respelling.names)
+    old, new = respelling.beginnings()
+    fix = Fix(
+        title=f"rename {plural(len(respelling.names), 'tensor')}: `{old}` → `{new}`",
+        applicability="safe",
+        edits=tuple(Edit.rename(a, b) for a, b in respelling.names.items()),
+    )
+    values: dict[str, object] = {
+        "count": plural(len(concerned), "tensor"),
+        "old": old,
+        "new": new,
+        "target": str(subject.target),
+        "unfilled_count": plural(len(empty), "parameter"),
+        "unfilled": listing(empty),
+        "tensors": listing(concerned),
+    }
+    if load.failures:
+        first = load.failures[0]
+        return Finding(
+            "E3L205",
+            {**values, "error": str(first)},
+            subject.all_at(concerned),
+            subject.cite(first.source),
+            fix,
+            variant="prefix",
+        )
+    source = next((load.dropped_by[name] for name in gone), None)
+    return Finding(
+        "E3L201",
+        values,
+        subject.all_at(concerned),
+        subject.cite(source) if source else None,
+        fix,
+        variant="prefix" if empty else "surplus-prefix",
+        effect=_effect_of_unfilled(load) if empty else "degraded",
+    )
+
+
+def _rest(subject: Subject, old_name: dict[str, str]) -> Iterator[Finding]:
+    load = subject.load
+    assert load is not None
+    yield from _refused(subject, load, old_name)
+    yield from _missing(subject, load)
+    yield from _surplus(subject, load, old_name)
+    yield from _altered(subject, load, old_name)
+
+
+def _refused(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator[Finding]:
+    """Tensors on which the runtime raises, grouped by what raises."""
+    groups: dict[tuple[str, bool], list[Failure]] = {}
+    for failure in load.failures:
+        if failure.tensor is not None:
+            groups.setdefault((failure.source, failure.about == "shape"), []).append(failure)
+        elif failure.stage == "after loading":
+            yield Finding(
+                "E3L211",
+                {"target": str(subject.target), "error": str(failure)},
+                subject.field(),
+                subject.cite(failure.source),
+            )
+    for (source, is_shape), failures in groups.items():
+        names = [old_name.get(f.tensor or "", f.tensor or "") for f in failures]
+        values: dict[str, object] = {
+            "count": plural(len(names), "tensor"),
+            "tensors": listing(names),
+            "target": str(subject.target),
+            "error": str(failures[0]),
+        }
+        if is_shape:
+            yield from _wrong_shape(subject, names, values, source)
+        else:
+            yield Finding("E3L205", values, subject.all_at(names), subject.cite(source))
+
+
+def _wrong_shape(
+    subject: Subject, names: Sequence[str], values: dict[str, object], source: str
+) -> Iterator[Finding]:
+    assert subject.load is not None
+    facts = subject.facts
+    where = subject.all_at(names)
+    for name in names:
+        rows = facts.tensors[name].shape[0] if facts.tensors[name].shape else 0
+        shown = {**values, "shape": list(facts.tensors[name].shape), "rows": rows, "tensor": name}
+        if name.endswith("lm_head.weight"):
+            stated = facts.stated.draft_vocab_size
+            fix = Fix(
+                f"set draft_vocab_size to the {rows} rows of the head",
+                "safe",
+                (Edit.set_config("/draft_vocab_size", rows),),
+            )
+            place = (*subject.all_at([name]), *subject.field("/draft_vocab_size"))
+            values = {**shown, "stated": stated}
+            yield Finding("E3L208", values, place, subject.cite(source), fix)
+        elif name.endswith("fc.weight"):
+            shown["expected"] = list(subject.load.parameters["model.fc.weight"].shape)
+            place = (*where, *subject.field("/eagle_config", "/eagle_aux_hidden_state_layer_ids"))
+            yield Finding("E3L210", shown, place, subject.cite(source))
+        else:
+            yield Finding("E3L204", shown, subject.all_at([name]), subject.cite(source))
+
+
+def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
+    """Parameters that nothing fills: surplus layers, promised biases, and plain gaps."""
+    found = set(subject.facts.layers)
+    layers: list[str] = []
+    biases: list[str] = []
+    others: list[str] = []
+    for name in load.unfilled:
+        index = layer_of(name)
+        if index is not None and found and index not in found:
+            layers.append(name)
+        elif name.endswith(".bias"):
+            biases.append(name)
+        else:
+            others.append(name)
+    target = str(subject.target)
+    if layers:
+        built = subject.facts.stated.num_hidden_layers
+        fix = Fix(
+            f"set num_hidden_layers to the {len(found)} in the checkpoint",
+            "safe",
+            (Edit.set_config("/num_hidden_layers", len(found)),),
+        )
+        yield Finding(
+            "E3L207",
+            {"target": target, "stated": built, "found": plural(len(found), "layer"),
+             "count": plural(len(layers), "parameter")},
+            subject.field("/num_hidden_layers", "/transformer_layer_config/num_hidden_layers"),
+            subject.cite(load.parameters[layers[0]].source),
+            fix,
+        )
+    if biases:
+        yield Finding(
+            "E3L209",
+            {"target": target, "parameters": listing(biases)},
+            subject.field("/attention_bias", "/bias"),
+            subject.cite(load.parameters[biases[0]].source),
+        )
+    if others:
+        mild = all(load.parameters[name].initial in _MILD for name in others)
+        yield Finding(
+            "E3L202",
+            {"target": target, "count": plural(len(others), "parameter"),
+             "parameters": listing(others),
+             "initial": ", ".join(sorted({load.parameters[n].initial for n in others}))},
+            (),
+            subject.cite(load.parameters[others[0]].source),
+            effect="degraded" if mild else "broken",
+        )
+
+
+#: Endings of tensors that take part in a draft's forward pass in some runtime; losing one costs
+#: acceptance. What ends otherwise is a left-over of training.
+_WEIGHTS = (
+    "_proj.weight", "_proj.bias", "norm.weight", "fc.weight", "fc.bias", "lm_head.weight",
+    "embed_tokens.weight", "mask_hidden", "_scale",
+)  # fmt: skip
+_LEFT_OVERS = ("verifier_",)
+
+
+def _surplus(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator[Finding]:
+    weights: dict[str, list[str]] = {}
+    left_overs: list[str] = []
+    for name in load.dropped:
+        is_weight = name.endswith(_WEIGHTS) or ".fc_norm." in f".{name}"
+        if is_weight and not name.startswith(_LEFT_OVERS):
+            weights.setdefault(load.dropped_by[name], []).append(old_name.get(name, name))
+        else:
+            left_overs.append(old_name.get(name, name))
+    for source, names in weights.items():
+        yield Finding(
+            "E3L201",
+            {"target": str(subject.target), "count": plural(len(names), "tensor"),
+             "tensors": listing(names)},
+            subject.all_at(names),
+            subject.cite(source),
+            effect="degraded",
+        )
+    if left_overs:
+        yield Finding(
+            "E3L206",
+            {"target": str(subject.target), "count": plural(len(left_overs), "tensor"),
+             "tensors": listing(left_overs)},
+            subject.all_at(left_overs),
+        )
+
+
+def _altered(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator[Finding]:
+    for how in ("cut", "pad"):
+        changed = [a for a in load.altered if a.how == how]
+        if not changed:
+            continue
+        names = [old_name.get(a.tensor, a.tensor) for a in changed]
+        first = changed[0]
+        yield Finding(
+            "E3L203",
+            {"target": str(subject.target), "count": plural(len(names), "tensor"),
+             "tensors": listing(names), "loaded": list(first.loaded),
+             "expected": list(first.expected), "parameter": first.parameter},
+            subject.all_at(names),
+            subject.cite(first.source),
+            variant="message" if how == "cut" else "padded",
+        )

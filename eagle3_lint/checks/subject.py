@@ -1,0 +1,74 @@
+"""What a check may look at: one draft before one target, already simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eagle3_lint.contract.model import Contract
+from eagle3_lint.contract.runtime import RuntimeFile, RuntimeRelease
+from eagle3_lint.diagnostic import Place
+from eagle3_lint.facts import Facts
+from eagle3_lint.releases import Target
+from eagle3_lint.simulate.load import simulate_load
+from eagle3_lint.simulate.resolve import Resolution
+from eagle3_lint.simulate.result import Load
+from eagle3_lint.target_model import Support, TargetModel
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One draft before one target.
+
+    Attributes:
+        contract: None when the configuration reaches no draft class.
+        load: None likewise, or when the container cannot be read.
+        known: names the contract is given from outside.
+        support: what the release says of the target model; None when that is not known.
+    """
+
+    facts: Facts
+    target: Target
+    runtime: RuntimeFile
+    release: RuntimeRelease
+    resolution: Resolution
+    contract: Contract | None
+    load: Load | None
+    known: Mapping[str, object]
+    model: TargetModel | None
+    support: Support | None
+
+    def at(self, tensor: str) -> Place:
+        """Where a tensor is."""
+        return Place(file=self.facts.tensors[tensor].file, tensor=tensor)
+
+    def all_at(self, tensors: Sequence[str]) -> tuple[Place, ...]:
+        return tuple(self.at(t) for t in tensors if t in self.facts.tensors)
+
+    def field(self, *pointers: str) -> tuple[Place, ...]:
+        """The first of ``pointers`` that config.json has, with its line; else the file."""
+        document = self.facts.document
+        for pointer in pointers:
+            if document.has(pointer):
+                return (
+                    Place(file="config.json", pointer=pointer, line=document.line(pointer)),
+                )
+        return (Place(file="config.json"),)
+
+    def cite(self, source: str) -> str:
+        """A source as a report prints it: runtime in front."""
+        return f"{self.target.runtime} {source}" if source[:1].isdigit() else source
+
+    def played(
+        self, names: Mapping[str, str] | None = None, config: Mapping[str, object] | None = None
+    ) -> Load:
+        """The load of this draft with tensors renamed or configuration fields set."""
+        assert self.contract is not None
+        names = names or {}
+        shapes = {names.get(n, n): t.shape for n, t in self.facts.tensors.items()}
+        merged = {**self.resolution.config, **(config or {})}
+        ordered = dict(sorted(shapes.items()))
+        return simulate_load(self.contract, merged, ordered, self.known)
+
+    def with_load(self, load: Load) -> Subject:
+        return replace(self, load=load)

@@ -1,0 +1,69 @@
+"""E3L6xx: does this release run the target model, and can that model feed this draft?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eagle3_lint.checks.subject import Subject
+from eagle3_lint.diagnostic import Finding
+
+
+def check_target(subject: Subject) -> Iterator[Finding]:
+    """Findings about the target model before this release."""
+    model = subject.model
+    if model is None:
+        yield Finding("E3L603", {"target": str(subject.target)}, subject.field())
+        return
+    yield from _support(subject)
+    yield from _sizes(subject)
+
+
+def _support(subject: Subject) -> Iterator[Finding]:
+    support, model = subject.support, subject.model
+    if support is None or model is None or support.state == "yes":
+        return
+    values: dict[str, object] = {
+        "target": str(subject.target),
+        "runtime": subject.runtime.title,
+        "model": model.name,
+        "architecture": model.architecture,
+        "model_type": model.model_type,
+        "error": f"{support.error_type}: {support.error_message}",
+        "since": _since(subject),
+        "note": support.note,
+    }
+    rule = {"unregistered": "E3L602", "unknown": "E3L607"}.get(support.state, "E3L601")
+    variant = "whitelist" if support.state == "refused" else "message"
+    source = subject.cite(support.source) if support.source else None
+    yield Finding(rule, values, (), source, variant=variant)
+
+
+def _since(subject: Subject) -> str:
+    support = subject.support
+    assert support is not None
+    title = subject.runtime.title
+    if support.since is None:
+        return f"No known release of {title} supports it."
+    if support.until is not None:
+        return f"{title} {support.since} to {support.until} support it."
+    return f"{title} supports it from {support.since} on."
+
+
+def _sizes(subject: Subject) -> Iterator[Finding]:
+    model, facts = subject.model, subject.facts
+    assert model is not None
+    named = {"target": str(subject.target), "model": model.name}
+    vocab = facts.shown.vocab_size or facts.stated.vocab_size
+    if vocab is not None and model.vocab_size is not None and vocab != model.vocab_size:
+        yield Finding(
+            "E3L605",
+            {**named, "draft": vocab, "theirs": model.vocab_size},
+            subject.field("/vocab_size", "/transformer_layer_config/vocab_size"),
+        )
+    width = facts.stated.target_hidden_size or facts.stated.hidden_size
+    if width is not None and model.hidden_size is not None and width != model.hidden_size:
+        yield Finding(
+            "E3L604",
+            {**named, "draft": width, "theirs": model.hidden_size},
+            subject.field("/target_hidden_size", "/hidden_size"),
+        )

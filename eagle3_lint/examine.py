@@ -1,0 +1,224 @@
+"""One draft before one target: resolve, simulate, look, word. Pure; a matrix calls it a hundred times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from eagle3_lint.catalogue import Catalogue
+from eagle3_lint.checks.config import check_config
+from eagle3_lint.checks.container import check_container
+from eagle3_lint.checks.loading import check_loading
+from eagle3_lint.checks.subject import Subject
+from eagle3_lint.checks.target import check_target
+from eagle3_lint.checks.vocabulary import check_vocabulary
+from eagle3_lint.config_classes import ConfigClassTable
+from eagle3_lint.contract.read import contract_file
+from eagle3_lint.contract.runtime import runtime_file
+from eagle3_lint.diagnostic import Diagnostic, Finding
+from eagle3_lint.facts import Facts
+from eagle3_lint.releases import Target
+from eagle3_lint.report.model import (
+    AuxReport,
+    ErrorReport,
+    LoadReport,
+    Result,
+    TargetReport,
+    Verdict,
+)
+from eagle3_lint.simulate.aux_states import aux_states
+from eagle3_lint.simulate.load import simulate_load
+from eagle3_lint.simulate.resolve import resolve
+from eagle3_lint.support import SupportTable
+from eagle3_lint.target_model import TargetModel
+
+#: Problems of the container with which the runtimes' reader cannot open the weights.
+_FATAL_EFFECT = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the user wants to know beside the draft itself.
+
+    Attributes:
+        model: the target model, if it is known.
+        trained_on: aux states the draft was trained on, when the user says so.
+        ids_mean: how to read the draft's ids, when the user says so.
+        select, ignore: rule ids, names or beginnings of ids.
+        rules: another folder of rules than the built-in one.
+    """
+
+    model: TargetModel | None = None
+    trained_on: tuple[int, ...] | None = None
+    ids_mean: str | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    rules: Path | None = None
+
+
+def outside_names(config: Mapping[str, object], model: TargetModel | None) -> dict[str, object]:
+    """The names a contract is given: the target model's sizes, the draft's where none is known."""
+    hidden = model.hidden_size if model is not None else None
+    if hidden is None:
+        hidden = config.get("target_hidden_size") or config.get("hidden_size")  # type: ignore[assignment]
+    vocab = model.vocab_size if model is not None else None
+    return {
+        "target_hidden": hidden,
+        "target_vocab": vocab if vocab is not None else config.get("vocab_size"),
+        "target_layers": model.num_hidden_layers if model is not None else None,
+        "tp": 1,
+    }
+
+
+class Examiner:
+    """Examines one draft; what does not depend on the target is worked out once."""
+
+    def __init__(self, facts: Facts, question: Question) -> None:
+        self.facts, self.question = facts, question
+        self.catalogue = Catalogue(question.rules)
+        self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
+        self.classes = ConfigClassTable(question.rules)
+        self.support = SupportTable(question.rules)
+        self._loads_in: dict[str, tuple[str, ...]] = {}
+
+    def subject(self, target: Target) -> Subject:
+        """Resolve and simulate, without looking at the outcome."""
+        runtime = runtime_file(target.runtime, self.question.rules)
+        release = runtime.release(target.release)
+        resolution = resolve(
+            release,
+            self.facts.config,
+            self.classes.lookup(target.runtime, target.release),
+            self.support.registered(target.runtime, target.release),
+        )
+        known = outside_names(resolution.config, self.question.model)
+        known["config_class"] = resolution.config_class
+        contract = load = None
+        if resolution.draft_class is not None:
+            file = contract_file(target.runtime, resolution.draft_class, self.question.rules)
+            contract = file.contract(target.release)
+            if not any(d.effect == _FATAL_EFFECT for d in self.container):
+                load = simulate_load(contract, resolution.config, self.facts.shapes, known)
+        model = self.question.model
+        return Subject(
+            facts=self.facts,
+            target=target,
+            runtime=runtime,
+            release=release,
+            resolution=resolution,
+            contract=contract,
+            load=load,
+            known=known,
+            model=model,
+            support=self.support.of(target, model) if model is not None else None,
+        )
+
+    def examine(self, target: Target) -> Result:
+        """What the target would do with the draft, in words."""
+        model = self.question.model
+        named = TargetReport(target.runtime, target.release, model.name if model else None)
+        if not target.known:
+            finding = Finding("E3L606", self._release_values(target))
+            diagnostics = tuple(self._word([finding]))
+            return Result(named, "unknown", None, None, diagnostics)
+        subject = self.subject(target)
+        diagnostics = tuple(self._word(self._findings(subject)))
+        return Result(
+            target=named,
+            verdict=_verdict(subject, [*self.container, *diagnostics]),
+            load=_load_report(subject),
+            aux=self._aux(subject),
+            diagnostics=tuple(d for d in (*self.container, *diagnostics) if self._wanted(d)),
+            loads_in=() if self._clean(subject) else self.loads_in(target.runtime),
+        )
+
+    @staticmethod
+    def _clean(subject: Subject) -> bool:
+        return subject.load is not None and subject.load.outcome == "ok"
+
+    def loads_in(self, runtime: str) -> tuple[str, ...]:
+        """Spans of the runtime's known releases that load the draft whole, as it is."""
+        if runtime not in self._loads_in:
+            releases = runtime_file(runtime, self.question.rules).releases
+            loads = [self._clean(self.subject(Target(runtime, r))) for r in releases]
+            spans: list[str] = []
+            for good, group in groupby(zip(loads, releases), key=lambda pair: pair[0]):
+                names = [release for _, release in group]
+                if good:
+                    spans.append(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}")
+            self._loads_in[runtime] = tuple(spans)
+        return self._loads_in[runtime]
+
+    def _release_values(self, target: Target) -> dict[str, object]:
+        releases = runtime_file(target.runtime, self.question.rules).releases
+        return {"target": str(target), "first": releases[0], "last": releases[-1]}
+
+    def _findings(self, subject: Subject) -> Iterator[Finding]:
+        yield from check_config(subject)
+        yield from check_loading(subject)
+        yield from check_vocabulary(subject)
+        yield from check_target(subject)
+
+    def _word(self, findings: Iterable[Finding]) -> Iterator[Diagnostic]:
+        for finding in findings:
+            yield self.catalogue.rule(finding.rule).word(finding)
+
+    def _wanted(self, diagnostic: Diagnostic) -> bool:
+        def named(texts: tuple[str, ...]) -> bool:
+            return any(
+                diagnostic.rule.startswith(t.upper()) or diagnostic.name == t.lower()
+                for t in texts
+            )
+
+        select, ignore = self.question.select, self.question.ignore
+        return (not select or named(select)) and not named(ignore)
+
+    def _aux(self, subject: Subject) -> AuxReport:
+        policy = subject.support.policy if subject.support is not None else None
+        layers = subject.model.num_hidden_layers if subject.model is not None else None
+        fed = aux_states(subject.release.aux, policy, subject.resolution.config, layers)
+        trained = self.question.trained_on
+        return AuxReport(
+            ids=fed.ids,
+            read_from=fed.read_from,
+            states=fed.states,
+            trained_on=trained,
+            basis="user" if trained is not None else "ambiguous",
+        )
+
+
+def _load_report(subject: Subject) -> LoadReport:
+    failure = subject.resolution.failure
+    draft_class = subject.resolution.draft_class
+    if failure is None and subject.load is not None:
+        failure = subject.load.error
+    elif failure is None:
+        return LoadReport(
+            "error", draft_class, error=ErrorReport("SafetensorError", "the weights cannot be read")
+        )
+    if failure is not None:
+        return LoadReport(
+            "error", draft_class, error=ErrorReport(failure.type, failure.message)
+        )
+    load = subject.load
+    assert load is not None
+    return LoadReport(
+        outcome=load.outcome,
+        draft_class=draft_class,
+        unfilled=load.unfilled,
+        dropped=load.dropped,
+        altered=tuple(sorted({a.tensor for a in load.altered})),
+    )
+
+
+def _verdict(subject: Subject, diagnostics: Iterable[Diagnostic]) -> Verdict:
+    effects = {d.effect for d in diagnostics}
+    failed = subject.resolution.failure is not None or subject.load is None
+    if failed or subject.load.outcome == "error" or "refused" in effects:  # type: ignore[union-attr]
+        return "refused"
+    if "broken" in effects:
+        return "broken"
+    return "degraded" if "degraded" in effects else "serves"
+

@@ -1,0 +1,1 @@
+"""Bytes → Checkpoint. Besides ``write``, only this package touches disk or network."""

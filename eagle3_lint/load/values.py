@@ -1,0 +1,51 @@
+"""Values of small tensors (d2t, t2d), without numpy."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+from eagle3_lint.load.checkpoint import Tensor
+
+_FORMATS = {
+    "BOOL": "B", "U8": "B", "I8": "b", "I16": "h", "U16": "H", "I32": "i", "U32": "I",
+    "I64": "q", "U64": "Q", "F16": "e", "F32": "f", "F64": "d",
+}  # fmt: skip
+#: A token map has one number per token; nothing larger is read on the way of a plain check.
+_MOST_BYTES = 64 * 2**20
+
+
+def read_integers(folder: Path, tensor: Tensor) -> Sequence[int | float] | None:
+    """The values of a small tensor, little-endian as the format has them.
+
+    Returns:
+        None when the dtype has no plain numbers, the tensor is too large, or it cannot be read.
+    """
+    if tensor.offset < 0:
+        return _from_torch(folder / tensor.file, tensor.name)
+    if tensor.nbytes > _MOST_BYTES:
+        return None
+    try:
+        with (folder / tensor.file).open("rb") as file:
+            file.seek(tensor.offset)
+            raw = file.read(tensor.nbytes)
+    except OSError:
+        return None
+    if len(raw) != tensor.nbytes:
+        return None
+    count = prod(tensor.shape)
+    if tensor.dtype == "BF16":
+        # A bfloat16 is the upper half of a float32.
+        halves = struct.unpack(f"<{count}H", raw)
+        return struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *(h << 16 for h in halves)))
+    code = _FORMATS.get(tensor.dtype)
+    return None if code is None else struct.unpack(f"<{count}{code}", raw)
+
+
+def _from_torch(path: Path, name: str) -> Sequence[int | float] | None:
+    from eagle3_lint.load.pickle import load_state
+
+    values: list[int | float] = load_state(path)[name].flatten().tolist()
+    return values

@@ -1,0 +1,59 @@
+"""Who wrote a draft: fingerprints are data in ``rules/producers``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from eagle3_lint.contract.rules_folder import read_toml, rules_folder
+from eagle3_lint.facts import Facts
+from eagle3_lint.report.model import ProducerReport
+from eagle3_lint.simulate.configure import look_up
+
+_UNKNOWN = ProducerReport("unknown", None, "unknown")
+
+
+def _present(facts: Facts, path: str) -> bool:
+    steps: object = facts.config
+    for step in path.split("."):
+        if not isinstance(steps, Mapping) or step not in steps:
+            return False
+        steps = steps[step]
+    return True
+
+
+def _matches(facts: Facts, mark: Mapping[str, Any]) -> bool:
+    """Whether every condition of one mark holds."""
+    named = facts.config.get("architectures")
+    architectures = named if isinstance(named, list) else []
+    conditions = (
+        all(_present(facts, path) for path in mark.get("has", ())),
+        not any(_present(facts, path) for path in mark.get("lacks", ())),
+        all(look_up(facts.config, p) == v for p, v in mark.get("equals", {}).items()),
+        not mark.get("architectures") or any(a in mark["architectures"] for a in architectures),
+        all(any(text in n for n in facts.tensors) for text in mark.get("tensors", ())),
+        not any(text in n for text in mark.get("no_tensors", ()) for n in facts.tensors),
+        all(name in facts.files for name in mark.get("files", ())),
+        all(name in facts.metadata for name in mark.get("metadata", ())),
+        mark.get("weights_format", facts.weights_format) == facts.weights_format,
+    )
+    return all(conditions)
+
+
+def recognise(facts: Facts, rules: Path | None = None) -> ProducerReport:
+    """The producer with the surest mark that fits; certain marks before likely ones."""
+    folder = (rules_folder() if rules is None else rules) / "producers"
+    likely: ProducerReport | None = None
+    for path in sorted(folder.glob("*.toml")):
+        raw = read_toml(path)
+        for mark in raw["mark"]:
+            if not _matches(facts, mark):
+                continue
+            found = look_up(facts.config, mark.get("version", "-"))
+            version = found if isinstance(found, str) else None
+            report = ProducerReport(raw["producer"], version, mark["confidence"])
+            if report.confidence == "certain":
+                return report
+            likely = likely or report
+    return likely or _UNKNOWN

@@ -1,0 +1,1 @@
+"""Reports → text and machine formats; one function each."""

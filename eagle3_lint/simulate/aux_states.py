@@ -1,0 +1,104 @@
+"""Which aux hidden states a runtime feeds to the draft.
+
+Aux state k is the residual stream of the target model after k decoder layers (``hidden_states[k]``
+of Hugging Face; 0 is the embedding). The runtimes disagree about what an id means; the policies
+below are the ways that exist, each named in the data that say where it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from eagle3_lint.contract.expression import compile_expression
+from eagle3_lint.simulate.configure import look_up
+
+Ids = tuple[int, ...]
+ReadFrom = Literal["nested", "top", "default"]
+
+
+def _as_input(ids: Ids, layers: int | None) -> Ids:
+    """Id i is the input of layer i: aux state i."""
+    return ids
+
+
+def _as_output(ids: Ids, layers: int | None) -> Ids:
+    """Id i is the output of layer i: aux state i + 1."""
+    return tuple(i + 1 for i in ids)
+
+
+def _output_if_first_is_1(ids: Ids, layers: int | None) -> Ids:
+    """The output reading only when the first id is 1, as in [1, n // 2 - 1, n - 4]."""
+    return _as_output(ids, layers) if ids[:1] == (1,) else ids
+
+
+def _output_unless_max_is_n(ids: Ids, layers: int | None) -> Ids:
+    """The output reading unless an id names the state after the last layer."""
+    return ids if ids and layers is not None and max(ids) == layers else _as_output(ids, layers)
+
+
+POLICIES: Mapping[str, Callable[[Ids, int | None], Ids]] = {
+    "input": _as_input,
+    "plus1": _as_output,
+    "plus1-also-on-default": _as_output,
+    "plus1-if-first-is-1": _output_if_first_is_1,
+    "plus1-unless-max-is-n": _output_unless_max_is_n,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuxStates:
+    """What one runtime feeds.
+
+    Attributes:
+        ids: as the configuration has them where the runtime looks; empty when it finds none.
+        read_from: ``nested`` (in eagle_config), ``top``, or ``default``.
+        states: aux states in the order in which they are concatenated; None when the number of
+            target layers is needed and not known.
+        enabled: False when the configuration switches aux hidden states off.
+    """
+
+    ids: Ids
+    read_from: ReadFrom
+    states: Ids | None
+    enabled: bool = True
+
+
+def _found(config: Mapping[str, object], paths: Sequence[str]) -> tuple[Ids, ReadFrom]:
+    for path in paths:
+        value = look_up(config, path)
+        if isinstance(value, list) and value and all(type(i) is int for i in value):
+            return tuple(value), "nested" if "." in path else "top"
+    return (), "default"
+
+
+def aux_states(
+    statement: Mapping[str, Any],
+    policy: str | None,
+    config: Mapping[str, object],
+    layers: int | None,
+) -> AuxStates:
+    """The aux states that a release feeds.
+
+    Args:
+        statement: the ``[[aux]]`` statement of the release.
+        policy: how it reads ids for this target model; None for its usual way.
+        config: the draft's configuration as the runtime sees it.
+        layers: decoder layers of the target model.
+    """
+    switch = statement.get("switch")
+    enabled = switch is None or look_up(config, switch) is not False
+    ids, read_from = _found(config, statement["read"])
+    policy = policy if policy in POLICIES else statement.get("policy", "plus1")
+    if ids:
+        # Layers are captured in the order in which they run, each once, whatever the list says.
+        states = tuple(sorted(set(POLICIES[policy](ids, layers))))
+        return AuxStates(ids, read_from, states, enabled)
+    if layers is None:
+        return AuxStates((), "default", None, enabled)
+    default = [compile_expression(e)({"layers": layers}) for e in statement["default"]]
+    states = tuple(int(s) for s in default if isinstance(s, int))
+    if policy == "plus1-also-on-default":
+        states = _as_output(states, layers)
+    return AuxStates((), "default", states, enabled)

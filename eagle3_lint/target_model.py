@@ -1,0 +1,59 @@
+"""The model a draft drafts for: known by name or read from its config.json, and who can feed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class TargetModel:
+    """Sizes and names of a target model.
+
+    Attributes:
+        name: short name (``kimi-k2.5``) or where its config.json is.
+        architecture: ``architectures[0]`` as the runtimes see it.
+        model_type: of the text model, when a wrapper holds one.
+        num_hidden_layers: decoder layers; aux state k exists for 0 <= k <= this.
+        source: where the values come from.
+    """
+
+    name: str
+    architecture: str
+    model_type: str | None
+    hidden_size: int | None
+    num_hidden_layers: int | None
+    vocab_size: int | None
+    max_position_embeddings: int | None = None
+    quantised: bool | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Whether one release can feed an EAGLE-3 draft from one architecture.
+
+    Attributes:
+        state: ``yes``; ``no-hook`` (the model runs, but hands over no aux hidden states);
+            ``refused`` (a list of model types in the release leaves it out); ``unregistered``
+            (the release does not know the model at all); ``unknown`` (the architecture is in no
+            table).
+        error_type, error_message: what the runtime raises.
+        since: the first known release that supports it, if any does.
+        until: the last one, when support was lost again.
+        policy: how the release turns ids into aux states for this architecture.
+        note: what else is known (hand-checked defects).
+    """
+
+    state: Literal["yes", "no-hook", "refused", "unregistered", "unknown"]
+    error_type: str = ""
+    error_message: str = ""
+    since: str | None = None
+    until: str | None = None
+    policy: str | None = None
+    note: str = ""
+    source: str = ""
+
+
+Config = Mapping[str, object]
