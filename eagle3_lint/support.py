@@ -1,6 +1,118 @@
+"""``rules/targets``: which target models each release knows, and which can feed an EAGLE-3 draft."""
+
 from __future__ import annotations
-from eagle3_lint.target_model import Support
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from eagle3_lint.contract.model import Raise
+from eagle3_lint.contract.ranges import covers
+from eagle3_lint.contract.rules_folder import read_json, rules_folder
+from eagle3_lint.contract.runtime import runtime_file
+from eagle3_lint.releases import Target
+from eagle3_lint.simulate.configure import fill
+from eagle3_lint.target_model import Support, TargetModel
+
+State = Literal["yes", "no-hook", "refused", "unregistered", "unknown"]
+
+
+@lru_cache(maxsize=None)
+def _table(runtime: str, rules: Path | None) -> dict[str, Any]:
+    folder = rules_folder() if rules is None else rules
+    table: dict[str, Any] = read_json(folder / "targets" / f"{runtime}.json")
+    return table
+
+
 class SupportTable:
-    def __init__(self, rules=None): pass
-    def registered(self, runtime, release): return lambda a: a in ("LlamaForCausalLM","Qwen3ForCausalLM")
-    def of(self, target, model): return Support("yes")
+    """Answers for one folder of rules."""
+
+    def __init__(self, rules: Path | None = None) -> None:
+        self.rules = rules
+
+    def registered(self, runtime: str, release: str) -> Callable[[str], bool]:
+        """Whether a release has a model class of some name."""
+        known = _table(runtime, self.rules)["architectures"]
+
+        def look_up(architecture: str) -> bool:
+            entry = known.get(architecture)
+            return entry is not None and covers(entry["registered"], release)
+
+        return look_up
+
+    def of(self, target: Target, model: TargetModel) -> Support:
+        """What ``target`` says of ``model``."""
+        table = _table(target.runtime, self.rules)
+        entry = table["architectures"].get(model.architecture)
+        if entry is None:
+            return Support("unknown")
+        releases = runtime_file(target.runtime, self.rules).releases
+        supported = [r for r in releases if self._state(table, entry, model, r) == "yes"]
+        state = self._state(table, entry, model, target.release)
+        error, source = self._error(table, state, model, target.release)
+        later = [r for r in releases if supported and covers(f">{supported[-1]}", r)]
+        return Support(
+            state=state,
+            error_type=error.type,
+            error_message=error.message,
+            since=supported[0] if supported else None,
+            until=supported[-1] if supported and later else None,
+            policy=self._policy(entry, target.release),
+            note=self._note(entry, target.release),
+            source=source,
+        )
+
+    def _state(
+        self, table: Mapping[str, Any], entry: Mapping[str, Any], model: TargetModel, release: str
+    ) -> State:
+        if not covers(entry["registered"], release):
+            return "unregistered"
+        # The list of model types is asked before the model is loaded and its hook is missed.
+        whitelist = self._whitelist(table, release)
+        if whitelist is not None and not self._listed(whitelist, entry, model):
+            return "refused"
+        if any(covers(span, release) for span in entry.get("eagle3", ())):
+            return "yes"
+        return "no-hook"
+
+    @staticmethod
+    def _whitelist(table: Mapping[str, Any], release: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = next(
+            (w for w in table["whitelists"] if covers(w["in"], release)), None
+        )
+        return found
+
+    @staticmethod
+    def _listed(
+        whitelist: Mapping[str, Any], entry: Mapping[str, Any], model: TargetModel
+    ) -> bool:
+        kind = model.model_type or entry.get("model_type", "")
+        return any(word in kind for word in whitelist["model_types"])
+
+    def _error(
+        self, table: Mapping[str, Any], state: State, model: TargetModel, release: str
+    ) -> tuple[Raise, str]:
+        values = {"architecture": model.architecture, "model_type": model.model_type}
+        if state == "refused":
+            whitelist = self._whitelist(table, release)
+            assert whitelist is not None
+            values["known"] = repr(whitelist["model_types"])
+            chosen = whitelist
+        else:
+            holding = (
+                e for e in table["errors"] if e["state"] == state and covers(e["in"], release)
+            )
+            chosen = next(holding, {"raises": ":", "source": ""})
+        error = Raise.parse(chosen["raises"])
+        return Raise(error.type, fill(error.message, values)), chosen["source"]
+
+    @staticmethod
+    def _policy(entry: Mapping[str, Any], release: str) -> str | None:
+        policies = (p["policy"] for p in entry.get("policy", ()) if covers(p["in"], release))
+        return next(policies, None)
+
+    @staticmethod
+    def _note(entry: Mapping[str, Any], release: str) -> str:
+        notes = [n["note"] for n in entry.get("notes", ()) if covers(n["in"], release)]
+        return f"({notes[0]})" if notes else ""

@@ -174,7 +174,7 @@ def write_draft(folder: Path, config: Mapping[str, Any], tensors: Shapes) -> Pat
     return folder
 
 
-def _damage(data: bytes, kind: str) -> bytes:
+def _bytes_damage(data: bytes, kind: str) -> bytes:
     """The weights file with one kind of damage."""
     return {
         "truncated": lambda: data[:-16],
@@ -182,11 +182,61 @@ def _damage(data: bytes, kind: str) -> bytes:
         "empty": lambda: b"",
         "lfs": lambda: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
         "html": lambda: b"<!DOCTYPE html><html><body>not found</body></html>",
-        "torch-zip": lambda: b"PK\x03\x04" + bytes(60),
+        "torch-zip": lambda: b"PK\x03\x04\x14\x00\x08\x08" + bytes(60),
         "not-json": lambda: data[:8] + b"?" + data[9:],
         "unknown-dtype": lambda: data.replace(b'"BF16"', b'"BF61"', 1),
         "hole": lambda: data.replace(b'"data_offsets":[0,', b'"data_offsets":[2,', 1),
+        # The spare name must be as long as the one it takes the place of.
+        "duplicate": lambda: data.replace(b'"t2d":', b'"d2t":', 1),
     }[kind]()
+
+
+def shard(folder: Path, tensors: Shapes) -> dict[str, str]:
+    """Split a draft's weights into two files with an index; returns the map it wrote."""
+    (folder / "model.safetensors").unlink()
+    names = list(tensors)
+    halves = {"model-1.safetensors": names[::2], "model-2.safetensors": names[1::2]}
+    for file, chosen in halves.items():
+        (folder / file).write_bytes(safetensors_bytes({name: tensors[name] for name in chosen}))
+    weight_map = {name: file for file, chosen in halves.items() for name in chosen}
+    write_index(folder, weight_map)
+    return weight_map
+
+
+def write_index(folder: Path, weight_map: Mapping[str, str]) -> None:
+    text = json.dumps({"metadata": {}, "weight_map": weight_map})
+    (folder / "model.safetensors.index.json").write_text(text)
+
+
+def _damage(folder: Path, kind: str, tensors: Shapes) -> None:
+    """Damage a draft's weights in one way."""
+    weights = folder / "model.safetensors"
+    first, last = next(iter(tensors)), list(tensors)[-1]
+    if kind == "absent":
+        weights.unlink()
+    elif kind == "both-formats":
+        (folder / "pytorch_model.bin").write_bytes(b"PK")
+    elif kind in ("bad-torch", "no-torch"):
+        weights.rename(folder / "pytorch_model.bin")
+    elif kind == "shard-missing":
+        shard(folder, tensors)
+        (folder / "model-2.safetensors").unlink()
+    elif kind == "wrong-shard":
+        write_index(folder, {**shard(folder, tensors), first: "model-2.safetensors"})
+    elif kind == "two-shards":
+        shard(folder, tensors)
+        names = [first, *list(tensors)[1::2]]
+        (folder / "model-2.safetensors").write_bytes(
+            safetensors_bytes({name: tensors[name] for name in names})
+        )
+    elif kind == "shard-outside":
+        write_index(folder, {**shard(folder, tensors), last: "../model-2.safetensors"})
+    elif kind == "index-short":
+        weight_map = shard(folder, tensors)
+        del weight_map[first]
+        write_index(folder, weight_map)
+    else:
+        weights.write_bytes(_bytes_damage(weights.read_bytes(), kind))
 
 
 def write_case(case: Mapping[str, Any], folder: Path) -> Path:
@@ -216,6 +266,5 @@ def write_case(case: Mapping[str, Any], folder: Path) -> Path:
         line = f"{json.dumps(field)}: {json.dumps(config[field])},"
         path.write_text(path.read_text().replace("{", "{\n  " + line, 1))
     if "container" in case:
-        weights = folder / "model.safetensors"
-        weights.write_bytes(_damage(weights.read_bytes(), case["container"]))
+        _damage(folder, case["container"], tensors)
     return folder

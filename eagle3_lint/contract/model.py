@@ -35,7 +35,8 @@ class ConfigStatement:
         name: what later statements call the value; empty for a refusal.
         read: dotted paths into the configuration, the first that is present wins.
         value: an expression instead of a path.
-        take: ``value``, ``length`` (of a list, 0 when absent or null).
+        take: ``value``, ``length`` (of a list, 0 when it has none) or ``type`` (what Python calls
+            it: ``'dict'``, ``'list'``, ``'NoneType'``).
         absent: expression for a field that is nowhere; a :class:`Raise` when the runtime raises.
         null: the same for a field that is ``null``; None lets the null through.
         when: the statement is passed over unless this holds.
@@ -46,7 +47,7 @@ class ConfigStatement:
     name: str = ""
     read: tuple[str, ...] = ()
     value: str | None = None
-    take: Literal["value", "length"] = "value"
+    take: Literal["value", "length", "type"] = "value"
     absent: str | Raise | None = None
     null: str | Raise | None = None
     when: str | None = None
@@ -128,7 +129,7 @@ class KeyStatement:
     ``into`` in front · ``ignore`` ends: the runtime has no use for the tensor · ``discard`` ends: a
     weight is lost · ``map`` ends: the tensor is the vocabulary map · ``fuse`` tries the name with
     ``into`` for ``find`` and loads one ``part`` · ``gather`` holds a part back until all parts of
-    the fused tensor have come · ``load`` tries the name as it is.
+    the fused tensor have come, and raises ``differs`` when their columns differ · ``load`` tries the name as it is.
     """
 
     do: Literal["replace", "prefix", "ignore", "discard", "map", "fuse", "gather", "load"]
@@ -140,6 +141,7 @@ class KeyStatement:
     part: str = ""
     partners: tuple[str, ...] = ()
     at_start: bool = False
+    differs: Raise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,16 @@ class LookupStatement:
 
 @dataclass(frozen=True, slots=True)
 class ShapeStatement:
-    """What a loader does with a tensor of another size: ``cut``, ``pad`` or raise."""
+    """What a loader does with a tensor of another size: ``cut``, ``pad``, ``spread`` or raise.
+
+    Attributes:
+        differs: raised for any other shape; the loader compares, and that is all it does.
+        rows_more, rows_fewer, columns_more, columns_fewer: for each axis and direction.
+        columns_one: for a single column; None treats it like any smaller number.
+        fewer_dimensions, more_dimensions: for a vector where a matrix belongs, or the other way
+            round; None treats a missing axis as one of size 1.
+        of_whole: the statement speaks of a fused tensor that arrives whole.
+    """
 
     loader: str
     source: str
@@ -172,6 +183,10 @@ class ShapeStatement:
     rows_fewer: str | Raise | None = None
     columns_more: str | Raise | None = None
     columns_fewer: str | Raise | None = None
+    columns_one: str | Raise | None = None
+    fewer_dimensions: Raise | None = None
+    more_dimensions: Raise | None = None
+    of_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,4 +212,5 @@ class Contract:
     keys: tuple[KeyStatement, ...]
     lookups: tuple[LookupStatement, ...]
     shapes: Mapping[str, ShapeStatement]
+    shapes_of_whole: Mapping[str, ShapeStatement]
     after: tuple[AfterStatement, ...]

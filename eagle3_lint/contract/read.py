@@ -40,6 +40,10 @@ def _raise_or_text(value: str | None) -> str | Raise | None:
     return value
 
 
+def _raise(entry: Mapping[str, Any], name: str) -> Raise | None:
+    return Raise.parse(entry[name]) if name in entry else None
+
+
 def _condition(entry: Mapping[str, Any]) -> KeyCondition:
     lacks = entry.get("lacks", ())
     return KeyCondition(
@@ -58,7 +62,7 @@ def _config(entry: Mapping[str, Any]) -> ConfigStatement:
         absent=_raise_or_text(entry.get("absent")),
         null=_raise_or_text(entry.get("null")),
         when=entry.get("when"),
-        refuse=Raise.parse(entry["refuse"]) if "refuse" in entry else None,
+        refuse=_raise(entry, "refuse"),
     )
 
 
@@ -89,6 +93,7 @@ def _key(entry: Mapping[str, Any]) -> KeyStatement:
         part=entry.get("part", ""),
         partners=tuple(entry.get("partners", ())),
         at_start=entry.get("at_start", False),
+        differs=_raise(entry, "differs"),
     )
 
 
@@ -112,11 +117,15 @@ def _shape(entry: Mapping[str, Any]) -> ShapeStatement:
     return ShapeStatement(
         loader=entry["loader"],
         source=entry["source"],
-        differs=Raise.parse(entry["differs"]) if "differs" in entry else None,
+        differs=_raise(entry, "differs"),
         rows_more=_raise_or_text(entry.get("rows_more")) or rows,
         rows_fewer=_raise_or_text(entry.get("rows_fewer")) or rows,
         columns_more=_raise_or_text(entry.get("columns_more")) or columns,
         columns_fewer=_raise_or_text(entry.get("columns_fewer")) or columns,
+        columns_one=_raise_or_text(entry.get("columns_one")),
+        fewer_dimensions=_raise(entry, "fewer_dimensions"),
+        more_dimensions=_raise(entry, "more_dimensions"),
+        of_whole=entry.get("of_whole", False),
     )
 
 
@@ -156,6 +165,7 @@ class ContractFile:
         layer = chosen["layer"]
         if len(layer) != 1:
             raise ValueError(f"{self.path}: {len(layer)} [[layer]] statements hold for {release}")
+        shapes = tuple(map(_shape, chosen["shapes"]))
         return Contract(
             runtime=self.runtime,
             draft_class=self.draft_class,
@@ -168,7 +178,8 @@ class ContractFile:
             ),
             keys=tuple(map(_key, chosen["keys"])),
             lookups=tuple(map(_lookup, chosen["lookup"])),
-            shapes=MappingProxyType({s.loader: s for s in map(_shape, chosen["shapes"])}),
+            shapes=MappingProxyType({s.loader: s for s in shapes if not s.of_whole}),
+            shapes_of_whole=MappingProxyType({s.loader: s for s in shapes if s.of_whole}),
             after=tuple(
                 AfterStatement(Raise.parse(e["refuse"]), e["when"], e["source"])
                 for e in chosen["after"]

@@ -19,20 +19,26 @@ class ResolveStep:
     """One step from config.json to the architecture that is looked up, in the runtime's order.
 
     ``refuse`` raises · ``speculators`` lifts a nested speculators configuration to the top level ·
-    ``class`` finds the configuration class of ``model_type`` and adds its defaults · ``registered``
-    raises unless the architecture is known as it stands · ``replace`` puts another architecture in
+    ``class`` finds the configuration class of ``model_type`` and adds its defaults (``with`` names
+    the class of a checkpoint that brings its own through ``auto_map``) · ``first_registered`` takes
+    the first of the listed architectures that is known, if one is · ``registered`` raises unless
+    the architecture is known as it stands · ``replace`` puts another architecture in
     its place · ``prefix`` puts a word in front of it.
 
     Attributes:
         model_types, architectures: the step is taken only for these (empty: for any).
         unless_starts, unless_ends: the step is passed over for such architectures.
         when: expression over ``model_type``, ``architecture``, ``speculators`` (1 after the
-            ``speculators`` step was taken), ``has_speculators_config`` and ``has_auto_map``.
+            ``speculators`` step was taken), ``has_speculators_config``, ``has_auto_map``,
+            ``has_model_type``, ``has_auto_config``,
+            ``architectures`` (as written) and ``architectures_type`` (what Python calls its type).
         copies: fields that ``speculators`` lifts, with the value an absent field gets.
         by_layer_type: ``speculators``: architecture per model_type of the layer configuration.
     """
 
-    do: Literal["refuse", "speculators", "class", "registered", "replace", "prefix"]
+    do: Literal[
+        "refuse", "speculators", "class", "first_registered", "registered", "replace", "prefix"
+    ]
     source: str
     error: Raise | None = None
     model_types: tuple[str, ...] = ()

@@ -57,6 +57,8 @@ def _read(
         found = look_up(config, path)
         if found is not _ABSENT:
             break
+    if statement.take == "type" and found is not _ABSENT:
+        return type(found).__name__
     if found is _ABSENT:
         instead: str | Raise | None = statement.absent
         if instead is None:

@@ -120,9 +120,14 @@ class _Player:
     def _fit(self, parameter: Parameter, part: str, tensor: str, shape: Shape) -> None:
         rows = parameter.parts[part] if part else None
         expected = parameter.shape if rows is None else (rows, *parameter.shape[1:])
-        fitted = fit(self.contract.shapes[parameter.loader], shape, expected)
+        statement = self.contract.shapes[parameter.loader]
+        whole: tuple[int, ...] = ()
+        if parameter.parts and not part:
+            whole = tuple(parameter.parts.values())
+            statement = self.contract.shapes_of_whole.get(parameter.loader, statement)
+        fitted = fit(statement, shape, expected, whole)
+        source = statement.source
         if isinstance(fitted, Raise):
-            source = self.contract.shapes[parameter.loader].source
             self.failures.append(
                 Failure(fitted.type, fitted.message, "loading", source, tensor, "shape")
             )
@@ -130,7 +135,6 @@ class _Player:
             self._arrive(parameter, part, tensor)
             return
         for how in fitted:
-            source = self.contract.shapes[parameter.loader].source
             self.altered.append(
                 Alteration(tensor, parameter.name, how, shape, expected, source)
             )
@@ -146,6 +150,10 @@ class _Player:
                 self.reached.pop(overwritten, None)
         arrived[part] = tensor
         self.reached[tensor] = parameter.name
+        if part and "" in arrived and set(parameter.parts) <= set(arrived):
+            whole = arrived.pop("")
+            self.dropped[whole] = f"overwritten part by part, last by {tensor}"
+            self.reached.pop(whole, None)
         if parameter.role == VOCABULARY_MAP:
             self.vocabulary_map = tensor
 
@@ -157,11 +165,17 @@ class _Player:
         if not all(partner in held for partner in step.partners):
             return
         parts = [held.pop(partner) for partner in step.partners]
+        shapes = [shape for _, shape in parts]
+        if step.differs is not None and len({shape[1:] for shape in shapes}) > 1:
+            text = fill(step.differs.message, {"shapes": shapes})
+            self.failures.append(
+                Failure(step.differs.type, text, "loading", step.source, tensor, "shape")
+            )
         parameter = self.parameters.get(place)
         if parameter is None:
             self.dropped.update((name, step.source) for name, _ in parts)
             return
-        whole = (sum(s[0] for _, s in parts if s), *parts[0][1][1:])
+        whole = (sum(shape[0] for shape in shapes if shape), *shapes[0][1:])
         self._fit(parameter, "", parts[0][0], whole)
         for name, _ in parts:
             self.reached[name] = parameter.name

@@ -55,8 +55,8 @@ class _Walk:
         self.config: dict[str, object] = dict(config)
         self.classes, self.registered = classes, registered
         named = config.get("architectures")
-        first = named[0] if isinstance(named, list) and named else None
-        self.written = first if isinstance(first, str) else None
+        self.listed = [a for a in named if isinstance(a, str)] if isinstance(named, list) else []
+        self.written = named if isinstance(named, str) else next(iter(self.listed), None)
         self.architecture = self.written
         kind = config.get("model_type")
         self.model_type = kind if isinstance(kind, str) else None
@@ -66,7 +66,14 @@ class _Walk:
         self.drafts: Mapping[str, str] = {}
 
     def names(self) -> dict[str, object]:
+        named = self.config.get("architectures")
+        auto_map = self.config.get("auto_map")
         return {
+            "architectures": named,
+            "architectures_type": type(named).__name__,
+            "first_of_architectures": named[0] if isinstance(named, (list, str)) and named else "",
+            "has_auto_config": int(isinstance(auto_map, Mapping) and "AutoConfig" in auto_map),
+            "has_model_type": int("model_type" in self.config),
             "model_type": self.model_type,
             "architecture": self.architecture,
             "written": self.written,
@@ -96,6 +103,9 @@ class _Walk:
             if self.architecture not in self.drafts and not self.registered(self.architecture or ""):
                 assert step.error is not None
                 raise _Stop(step.error, step.source)
+        elif step.do == "first_registered":
+            known = (a for a in self.listed if a in self.drafts or self.registered(a))
+            self.architecture = next(known, self.architecture)
         elif step.do == "replace":
             self.architecture, self.replaced_by = step.into, step
         elif step.do == "prefix":
@@ -107,10 +117,14 @@ class _Walk:
 
     def _find_class(self, step: ResolveStep) -> None:
         found = self.classes(self.model_type, self.config)
-        if found is None:
+        if found is not None:
+            self.config_class, self.config = found
+        elif step.into and self.names()["has_auto_config"]:
+            # The checkpoint brings a class of its own along, about which nothing more is known.
+            self.config_class = step.into
+        else:
             assert step.error is not None
             raise _Stop(step.error, step.source)
-        self.config_class, self.config = found
 
     def _lift(self, step: ResolveStep) -> None:
         """A nested speculators configuration becomes a flat one."""

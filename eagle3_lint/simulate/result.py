@@ -50,11 +50,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """A tensor that is cut or zero-padded on its way into a parameter."""
+    """A tensor that is cut, zero-padded or repeated on its way into a parameter."""
 
     tensor: str
     parameter: str
-    how: Literal["cut", "pad"]
+    how: Literal["cut", "pad", "spread"]
     loaded: Shape
     expected: Shape
     source: str
@@ -68,7 +68,7 @@ class Load:
         failures: every exception met; the runtime stops at the first.
         unfilled: parameters that the forward pass uses and nothing fills, by name, sorted.
         dropped: tensors that reach no parameter, sorted.
-        altered: tensors cut or padded, sorted by tensor.
+        altered: tensors cut, padded or repeated, sorted by tensor.
         ignored: tensors that the runtime has no use for (t2d, rotary buffers), sorted.
         borrowed: parameters that the target model fills, sorted.
         reached: parameter name of each tensor that arrived.

@@ -80,6 +80,14 @@ class _NoDriver:
         raise RuntimeError("0 active drivers ([]). There should only be one.")
 
 
+class _NoProcessor:
+    """In the place of an image processor class that needs torchvision."""
+
+    @classmethod
+    def register(cls, *_: Any, **__: Any) -> None:
+        return None
+
+
 def _settle_libraries() -> None:
     """Let torch and transformers find out what is really installed before anything is stood in for."""
     for name in (
@@ -98,9 +106,13 @@ def _settle_libraries() -> None:
                 getattr(checks, name)()
             except Exception:  # noqa: BLE001 - some of them take arguments
                 continue
-    for name in ("AutoProcessor", "ProcessorMixin", "AutoImageProcessor", "LlamaTokenizerFast"):
+    processors = ("AutoProcessor", "ProcessorMixin", "AutoImageProcessor", "LlamaTokenizerFast")
+    for name in processors:
+        getattr(transformers, name)
+    transformers = sys.modules["transformers"]  # loading lazily may put another object there
+    for name in processors:
         if type(getattr(transformers, name)).__name__ == "DummyObject":
-            setattr(transformers, name, standin.Standin)
+            setattr(transformers, name, _NoProcessor)
 
 
 def prepare(sources: Path, release: str, transformers_root: Path) -> None:

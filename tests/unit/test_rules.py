@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ CASES = [
 ]
 
 
+@pytest.fixture
+def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment without torch: importing it fails."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+
 def findings(case: Mapping[str, Any], folder: Path) -> list[Diagnostic]:
     draft = write_case(case, folder / "draft")
     model = case.get("model")
@@ -38,7 +45,13 @@ def findings(case: Mapping[str, Any], folder: Path) -> list[Diagnostic]:
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_case(rule: Rule, case: Mapping[str, Any], tmp_path: Path) -> None:
+def test_case(
+    rule: Rule, case: Mapping[str, Any], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if case.get("container") == "no-torch":
+        request.getfixturevalue("no_torch")
+    elif case.get("container") == "bad-torch":
+        pytest.importorskip("torch")
     found = [d for d in findings(case, tmp_path) if d.rule == rule.id]
     if case in rule.good:
         assert not found, found[0].message
