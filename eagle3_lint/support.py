@@ -60,6 +60,7 @@ class SupportTable:
             until=supported[-1] if supported and later else None,
             policy=self._policy(entry, target.release),
             note=self._note(entry, target.release),
+            hint=self._hint(table, state, target.release),
             source=source,
         )
 
@@ -106,6 +107,16 @@ class SupportTable:
             chosen = next(holding, {"raises": ":", "source": ""})
         error = Raise.parse(chosen["raises"])
         return Raise(error.type, fill(error.message, values)), chosen["source"]
+
+    @staticmethod
+    def _hint(table: Mapping[str, Any], state: State, release: str) -> str:
+        """What not to try instead, as a template over the draft's sizes."""
+        hints = (
+            e.get("hint", "")
+            for e in table["errors"]
+            if e["state"] == state and covers(e["in"], release)
+        )
+        return next(hints, "")
 
     @staticmethod
     def _policy(entry: Mapping[str, Any], release: str) -> str | None:

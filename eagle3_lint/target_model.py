@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +43,7 @@ class Support:
         until: the last one, when support was lost again.
         policy: how the release turns ids into aux states for this architecture.
         note: what else is known (hand-checked defects).
+        hint: what not to try instead; a template over ``hidden`` and ``fc_in``.
     """
 
     state: Literal["yes", "no-hook", "refused", "unregistered", "unknown"]
@@ -53,7 +53,6 @@ class Support:
     until: str | None = None
     policy: str | None = None
     note: str = ""
+    hint: str = ""
     source: str = ""
 
-
-Config = Mapping[str, object]

@@ -174,6 +174,15 @@ def write_draft(folder: Path, config: Mapping[str, Any], tensors: Shapes) -> Pat
     return folder
 
 
+def _with_a_name_twice(data: bytes) -> bytes:
+    """The header's last entry once more, in front: legal, and the last one counts."""
+    (length,) = struct.unpack_from("<Q", data)
+    text = data[8 : 8 + length].decode().rstrip()
+    last = text[text.rindex('"t2d":') : -1]
+    text = "{" + last + "," + text[1:]
+    return struct.pack("<Q", len(text)) + text.encode() + data[8 + length :]
+
+
 def _bytes_damage(data: bytes, kind: str) -> bytes:
     """The weights file with one kind of damage."""
     return {
@@ -186,8 +195,7 @@ def _bytes_damage(data: bytes, kind: str) -> bytes:
         "not-json": lambda: data[:8] + b"?" + data[9:],
         "unknown-dtype": lambda: data.replace(b'"BF16"', b'"BF61"', 1),
         "hole": lambda: data.replace(b'"data_offsets":[0,', b'"data_offsets":[2,', 1),
-        # The spare name must be as long as the one it takes the place of.
-        "duplicate": lambda: data.replace(b'"t2d":', b'"d2t":', 1),
+        "duplicate": lambda: _with_a_name_twice(data),
     }[kind]()
 
 

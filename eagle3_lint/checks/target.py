@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Finding
+from eagle3_lint.simulate.configure import fill
 
 
 def check_target(subject: Subject) -> Iterator[Finding]:
@@ -31,11 +32,21 @@ def _support(subject: Subject) -> Iterator[Finding]:
         "error": f"{support.error_type}: {support.error_message}",
         "since": _since(subject),
         "note": support.note,
+        "hint": _hint(subject),
     }
     rule = {"unregistered": "E3L602", "unknown": "E3L607"}.get(support.state, "E3L601")
     variant = "whitelist" if support.state == "refused" else "message"
     source = subject.cite(support.source) if support.source else None
     yield Finding(rule, values, (), source, variant=variant)
+
+
+def _hint(subject: Subject) -> str:
+    """The hint in this draft's numbers; none for a draft without an fc."""
+    assert subject.support is not None
+    hidden, fc_in = subject.facts.stated.hidden_size, subject.facts.shown.fc_in
+    if hidden is None or fc_in is None:
+        return ""
+    return fill(subject.support.hint, {"hidden": hidden, "fc_in": fc_in})
 
 
 def _since(subject: Subject) -> str:
