@@ -143,10 +143,10 @@ def check(
 ) -> None:
     """Say what each target would do with the draft at PATH."""
     from eagle3_lint.check import check as check_path
-    from eagle3_lint.report.model import Report
+    from eagle3_lint.report.model import CheckpointReport, Report
 
     rules = _user_rules(rules)
-    checkpoints = []
+    checkpoints: list[CheckpointReport] = []
     for path in paths:
         report = check_path(
             path, targets, target_model, ids_mean=ids_mean, trained_on=trained_on,

@@ -1,14 +1,14 @@
 """What Hugging Face configuration classes add to a config.json, as each release would see it.
 
 The table was made by running the classes of every transformers that a release pins
-(``rules/build/config_classes.py``); ``[[transformers]]`` in a runtime's file says which that is, and
+(``rules/build/config_classes.py``); ``[[transformers]]`` in a runtime's file says which it is, and
 ``[[config_alias]]`` which model types the runtime has classes of its own for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from eagle3_lint.contract.runtime import runtime_file
 from eagle3_lint.simulate.resolve import ConfigClasses
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table(rules: Path | None) -> dict[str, Any]:
     folder = rules_folder() if rules is None else rules
     table: dict[str, Any] = read_json(folder / "config_classes.json")

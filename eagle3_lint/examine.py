@@ -1,4 +1,4 @@
-"""One draft before one target: resolve, simulate, look, word. Pure; a matrix calls it a hundred times."""
+"""One draft before one target: resolve, simulate, look, word. Pure, and played by the hundred."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Examiner:
             releases = runtime_file(runtime, self.question.rules).releases
             loads = [self._clean(self.subject(Target(runtime, r))) for r in releases]
             spans: list[str] = []
-            for good, group in groupby(zip(loads, releases), key=lambda pair: pair[0]):
+            for good, group in groupby(zip(loads, releases, strict=True), key=lambda pair: pair[0]):
                 names = [release for _, release in group]
                 if good:
                     spans.append(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}")
@@ -168,8 +168,7 @@ class Examiner:
     def _wanted(self, diagnostic: Diagnostic) -> bool:
         def named(texts: tuple[str, ...]) -> bool:
             return any(
-                diagnostic.rule.startswith(t.upper()) or diagnostic.name == t.lower()
-                for t in texts
+                diagnostic.rule.startswith(t.upper()) or diagnostic.name == t.lower() for t in texts
             )
 
         select, ignore = self.question.select, self.question.ignore
@@ -199,9 +198,7 @@ def _load_report(subject: Subject) -> LoadReport:
             "error", draft_class, error=ErrorReport("SafetensorError", "the weights cannot be read")
         )
     if failure is not None:
-        return LoadReport(
-            "error", draft_class, error=ErrorReport(failure.type, failure.message)
-        )
+        return LoadReport("error", draft_class, error=ErrorReport(failure.type, failure.message))
     load = subject.load
     assert load is not None
     return LoadReport(
@@ -221,4 +218,3 @@ def _verdict(subject: Subject, diagnostics: Iterable[Diagnostic]) -> Verdict:
     if "broken" in effects:
         return "broken"
     return "degraded" if "degraded" in effects else "serves"
-

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from eagle3_lint.load.document import Document
 from eagle3_lint.load.checkpoint import Checkpoint, Problem, Tensor
+from eagle3_lint.load.document import Document
 from eagle3_lint.load.values import read_integers
 
 #: Prefixes that training wrappers leave in front of every key, outermost first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,13 @@ def normal(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2].lower().replace("_", "-")
 
 
-@lru_cache(maxsize=None)
+@cache
 def known_models(rules: Path | None = None) -> tuple[TargetModel, ...]:
     """The models of ``rules/targets/models.json``, in the order of the file."""
     return tuple(model for model, _ in _entries(rules))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _entries(rules: Path | None) -> tuple[tuple[TargetModel, tuple[str, ...]], ...]:
     folder = rules_folder() if rules is None else rules
     found = []

@@ -1,4 +1,4 @@
-"""What a user asks for with ``-t``: ``sglang==0.5.9``, ``vllm>=0.12,<0.22``, ``sglang@installed``."""
+"""What a user asks for with ``-t``: ``sglang==0.5.9``, ``vllm>=0.12,<0.22``, ``sglang``."""
 
 from __future__ import annotations
 

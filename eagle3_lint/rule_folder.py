@@ -37,9 +37,9 @@ def complaints(folder: Path) -> Iterator[str]:
         except ValueError as error:
             yield str(error)
             continue
-        for error in validator.iter_errors(raw):
-            place = "/".join(map(str, error.absolute_path))
-            yield f"{path}: {place or 'top level'}: {error.message}"
+        for complaint in validator.iter_errors(raw):
+            place = "/".join(map(str, complaint.absolute_path))
+            yield f"{path}: {place or 'top level'}: {complaint.message}"
 
 
 def validate(folder: Path) -> None:
@@ -49,6 +49,6 @@ def validate(folder: Path) -> None:
         InputError: no contracts in it, or a file that does not fit its schema.
     """
     if not (folder / "contracts").is_dir():
-        raise InputError(f"{folder}: no rule folder (it has no contracts/); copy the built-in rules")
+        raise InputError(f"{folder}: no rule folder (no contracts/ in it); copy the built-in rules")
     for complaint in complaints(folder):
         raise InputError(complaint)

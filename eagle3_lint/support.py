@@ -1,9 +1,9 @@
-"""``rules/targets``: which target models each release knows, and which can feed an EAGLE-3 draft."""
+"""``rules/targets``: which target models a release knows, and which can feed an EAGLE-3 draft."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from eagle3_lint.target_model import Support, TargetModel
 State = Literal["yes", "no-hook", "refused", "unregistered", "unknown"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table(runtime: str, rules: Path | None) -> dict[str, Any]:
     folder = rules_folder() if rules is None else rules
     table: dict[str, Any] = read_json(folder / "targets" / f"{runtime}.json")
@@ -85,9 +85,7 @@ class SupportTable:
         return found
 
     @staticmethod
-    def _listed(
-        whitelist: Mapping[str, Any], entry: Mapping[str, Any], model: TargetModel
-    ) -> bool:
+    def _listed(whitelist: Mapping[str, Any], entry: Mapping[str, Any], model: TargetModel) -> bool:
         kind = model.model_type or entry.get("model_type", "")
         return any(word in kind for word in whitelist["model_types"])
 

@@ -1,4 +1,4 @@
-"""The model a draft drafts for: known by name or read from its config.json, and who can feed from it."""
+"""The model a draft drafts for, and what a release says of it."""
 
 from __future__ import annotations
 
@@ -55,4 +55,3 @@ class Support:
     note: str = ""
     hint: str = ""
     source: str = ""
-

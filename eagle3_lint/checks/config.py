@@ -126,7 +126,9 @@ def _first_release(subject: Subject, architecture: str) -> str | None:
 
 def _suggestion(subject: Subject) -> str:
     fitting = fitting_architecture(subject.facts, subject.runtime, subject.target.release)
-    return f"These tensors fit `{fitting}`." if fitting else "No draft class of it fits these tensors."
+    if fitting is None:
+        return "No draft class of it fits these tensors."
+    return f"These tensors fit `{fitting}`."
 
 
 def _architecture_fix(subject: Subject) -> Fix | None:

@@ -28,7 +28,7 @@ RULE_OF_KIND = {
 def check_container(facts: Facts) -> Iterator[Finding]:
     """One finding per rule and file, however many tensors it concerns."""
     key = [(RULE_OF_KIND[problem.kind], problem.file) for problem in facts.problems]
-    pairs = sorted(zip(key, range(len(key)), facts.problems))
+    pairs = sorted(zip(key, range(len(key)), facts.problems, strict=True))
     for (rule, file), group in groupby(pairs, key=lambda pair: pair[0]):
         problems = [problem for _, _, problem in group]
         more = f" ({len(problems)} tensors so)" if len(problems) > 1 else ""

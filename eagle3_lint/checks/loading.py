@@ -177,8 +177,12 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
         )
         yield Finding(
             "E3L207",
-            {"target": target, "stated": built, "found": plural(len(found), "layer"),
-             "count": plural(len(layers), "parameter")},
+            {
+                "target": target,
+                "stated": built,
+                "found": plural(len(found), "layer"),
+                "count": plural(len(layers), "parameter"),
+            },
             subject.field("/num_hidden_layers", "/transformer_layer_config/num_hidden_layers"),
             subject.cite(load.parameters[layers[0]].source),
             fix,
@@ -194,9 +198,12 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
         mild = all(load.parameters[name].initial in _MILD for name in others)
         yield Finding(
             "E3L202",
-            {"target": target, "count": plural(len(others), "parameter"),
-             "parameters": listing(others),
-             "initial": ", ".join(sorted({load.parameters[n].initial for n in others}))},
+            {
+                "target": target,
+                "count": plural(len(others), "parameter"),
+                "parameters": listing(others),
+                "initial": ", ".join(sorted({load.parameters[n].initial for n in others})),
+            },
             (),
             subject.cite(load.parameters[others[0]].source),
             effect="degraded" if mild else "broken",
@@ -224,8 +231,11 @@ def _surplus(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
     for source, names in weights.items():
         yield Finding(
             "E3L201",
-            {"target": str(subject.target), "count": plural(len(names), "tensor"),
-             "tensors": listing(names)},
+            {
+                "target": str(subject.target),
+                "count": plural(len(names), "tensor"),
+                "tensors": listing(names),
+            },
             subject.all_at(names),
             subject.cite(source),
             effect="degraded",
@@ -233,8 +243,11 @@ def _surplus(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
     if left_overs:
         yield Finding(
             "E3L206",
-            {"target": str(subject.target), "count": plural(len(left_overs), "tensor"),
-             "tensors": listing(left_overs)},
+            {
+                "target": str(subject.target),
+                "count": plural(len(left_overs), "tensor"),
+                "tensors": listing(left_overs),
+            },
             subject.all_at(left_overs),
         )
 
@@ -248,9 +261,14 @@ def _altered(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
         first = changed[0]
         yield Finding(
             "E3L203",
-            {"target": str(subject.target), "count": plural(len(names), "tensor"),
-             "tensors": listing(names), "loaded": list(first.loaded),
-             "expected": list(first.expected), "parameter": first.parameter},
+            {
+                "target": str(subject.target),
+                "count": plural(len(names), "tensor"),
+                "tensors": listing(names),
+                "loaded": list(first.loaded),
+                "expected": list(first.expected),
+                "parameter": first.parameter,
+            },
             subject.all_at(names),
             subject.cite(first.source),
             variant="message" if how == "cut" else "padded",

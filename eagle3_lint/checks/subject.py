@@ -50,9 +50,7 @@ class Subject:
         document = self.facts.document
         for pointer in pointers:
             if document.has(pointer):
-                return (
-                    Place(file="config.json", pointer=pointer, line=document.line(pointer)),
-                )
+                return (Place(file="config.json", pointer=pointer, line=document.line(pointer)),)
         return (Place(file="config.json"),)
 
     def cite(self, source: str) -> str:

@@ -1,6 +1,6 @@
 """The closed little language of shapes and conditions in a contract.
 
-Grammar, loosest first (``x`` is a name, an integer, a ``'string'``, ``true``, ``false`` or ``null``)::
+Grammar, loosest first (``x``: a name, an integer, a ``'string'``, ``true``, ``false``, ``null``)::
 
     or · and · not · == != < <= > >= · + - · * // · ( … ) · x
 
@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Union
+from functools import cache
 
-Value = Union[int, float, str, bool, list[object], dict[str, object], None]
 Environment = Mapping[str, object]
 Compiled = Callable[[Environment], object]
 
@@ -176,7 +174,7 @@ def _binary(operator: str, left: Compiled, right: Compiled) -> Compiled:
     return calculate
 
 
-@lru_cache(maxsize=None)
+@cache
 def compile_expression(text: str) -> Compiled:
     """Compile ``text``; call the result with the names it may use.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 from packaging.version import Version
 
@@ -29,13 +29,13 @@ class RangeError(ValueError):
     """The text is not a comma-separated list of ``>= <= == != < >`` clauses."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def version(text: str) -> Version:
     """Parse once per spelling; parsing dominates comparison."""
     return Version(text)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _clauses(text: str) -> tuple[tuple[Callable[[Version, Version], bool], Version], ...]:
     found = []
     for part in filter(None, (piece.strip() for piece in text.split(","))):
@@ -46,7 +46,7 @@ def _clauses(text: str) -> tuple[tuple[Callable[[Version, Version], bool], Versi
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def covers(text: str, release: str) -> bool:
     """Whether ``release`` lies in the range ``text``; the empty range covers everything.
 

@@ -7,7 +7,7 @@ which the same statements hold share one object, so that whoever plays contracts
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -187,7 +187,7 @@ class ContractFile:
         )
 
 
-@lru_cache(maxsize=None)
+@cache
 def contract_file(runtime: str, draft_class: str, rules: Path | None = None) -> ContractFile:
     """The contract of a draft class.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ else:
     import tomli as tomllib
 
 
-@lru_cache(maxsize=None)
+@cache
 def rules_folder() -> Path:
     """The folder of rule data.
 
@@ -31,9 +31,10 @@ def rules_folder() -> Path:
 def read_toml(path: Path) -> dict[str, Any]:
     """Parse a TOML rule file; a syntax error names the file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: {error}") from None
+    return table
 
 
 def read_json(path: Path) -> Any:

@@ -1,10 +1,10 @@
-"""``rules/contracts/<runtime>/runtime.toml``: releases, and how a configuration reaches a draft class."""
+"""``runtime.toml`` of a runtime: its releases, and how a configuration reaches a draft class."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -147,7 +147,7 @@ class RuntimeFile:
         return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def runtime_file(runtime: str, rules: Path | None = None) -> RuntimeFile:
     """The file of ``runtime``.
 
@@ -158,7 +158,7 @@ def runtime_file(runtime: str, rules: Path | None = None) -> RuntimeFile:
     return RuntimeFile(folder / "contracts" / runtime / "runtime.toml")
 
 
-@lru_cache(maxsize=None)
+@cache
 def known_runtimes(rules: Path | None = None) -> tuple[str, ...]:
     """Names of all runtimes that have contracts, sorted."""
     folder = (rules_folder() if rules is None else rules) / "contracts"

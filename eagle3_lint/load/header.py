@@ -76,7 +76,7 @@ class HeaderError(ValueError):
         self.kind, self.message, self.tensor = kind, message, tensor
 
 
-# -- JSON as the library's parser has it ------------------------------------------------------------
+# -- JSON as the library's parser has it -----------------------------------------------------------
 
 
 class _Number:
@@ -153,7 +153,7 @@ def _refuse_lone_surrogates(value: Any) -> None:
             _refuse_lone_surrogates(inner)
 
 
-# -- from JSON to tensors -----------------------------------------------------------------------------
+# -- from JSON to tensors --------------------------------------------------------------------------
 
 
 def _natural(value: Any, what: str, name: str) -> int:
@@ -218,7 +218,7 @@ def _metadata(value: Any) -> dict[str, str]:
     return dict(value)
 
 
-# -- the rules of the format -------------------------------------------------------------------------
+# -- the rules of the format -----------------------------------------------------------------------
 
 
 def _size(tensor: TensorInfo) -> int:
@@ -244,7 +244,7 @@ def _validate(tensors: list[TensorInfo], data_bytes: int) -> None:
     before = "the start of the data"
     for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):
         if tensor.end < tensor.begin:
-            message = f"tensor {tensor.name!r} ends ({tensor.end}) before it begins ({tensor.begin})"
+            message = f"tensor {tensor.name!r} ends at {tensor.end}, before its {tensor.begin}"
             raise HeaderError("overlap", message, tensor.name)
         if tensor.begin > position:
             gap = tensor.begin - position
@@ -256,8 +256,8 @@ def _validate(tensors: list[TensorInfo], data_bytes: int) -> None:
         size = _size(tensor)
         if tensor.end - tensor.begin != size:
             message = (
-                f"tensor {tensor.name!r} ({tensor.dtype}, {list(tensor.shape)}) needs {size:,} bytes"
-                f" and has {tensor.end - tensor.begin:,}"
+                f"tensor {tensor.name!r} ({tensor.dtype}, {list(tensor.shape)}) needs"
+                f" {size:,} bytes and has {tensor.end - tensor.begin:,}"
             )
             raise HeaderError("bad-shape", message, tensor.name)
         position, before = tensor.end, f"tensor {tensor.name!r}"

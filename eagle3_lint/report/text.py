@@ -1,4 +1,4 @@
-"""The report for people: like a good compiler's, what and where first, then why and what mends it."""
+"""The report for people: what and where first, then why and what mends it."""
 
 from __future__ import annotations
 

@@ -90,15 +90,17 @@ def aux_states(
     switch = statement.get("switch")
     enabled = switch is None or look_up(config, switch) is not False
     ids, read_from = _found(config, statement["read"])
-    policy = policy if policy in POLICIES else statement.get("policy", "plus1")
+    named: str = statement.get("policy", "plus1")
+    if policy in POLICIES:
+        named = policy or named
     if ids:
         # Layers are captured in the order in which they run, each once, whatever the list says.
-        states = tuple(sorted(set(POLICIES[policy](ids, layers))))
+        states = tuple(sorted(set(POLICIES[named](ids, layers))))
         return AuxStates(ids, read_from, states, enabled)
     if layers is None:
         return AuxStates((), "default", None, enabled)
     default = [compile_expression(e)({"layers": layers}) for e in statement["default"]]
     states = tuple(int(s) for s in default if isinstance(s, int))
-    if policy == "plus1-also-on-default":
+    if named == "plus1-also-on-default":
         states = _as_output(states, layers)
     return AuxStates((), "default", states, enabled)

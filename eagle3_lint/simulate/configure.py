@@ -1,4 +1,4 @@
-"""Play the configuration part of a contract: which values the draft class reads, or what it raises."""
+"""Play the configuration part of a contract: what the draft class reads, or what it raises."""
 
 from __future__ import annotations
 
@@ -102,8 +102,6 @@ def configure(
             else:
                 names[statement.name] = _read(statement, config, names)
         except _ARITHMETIC as error:
-            failure = Failure(
-                type(error).__name__, str(error), "configuration", statement.source
-            )
+            failure = Failure(type(error).__name__, str(error), "configuration", statement.source)
             raise ConfigurationFailure(failure) from None
     return names

@@ -11,7 +11,6 @@ from eagle3_lint.simulate.parameters import build_parameters, filled_by_target
 from eagle3_lint.simulate.result import Alteration, Failure, Load, Parameter, Shape
 from eagle3_lint.simulate.shapes import fit
 
-
 #: Role of the parameter that holds d2t where a runtime loads it like any other.
 VOCABULARY_MAP = "vocabulary.map"
 
@@ -135,9 +134,7 @@ class _Player:
             self._arrive(parameter, part, tensor)
             return
         for how in fitted:
-            self.altered.append(
-                Alteration(tensor, parameter.name, how, shape, expected, source)
-            )
+            self.altered.append(Alteration(tensor, parameter.name, how, shape, expected, source))
         self._arrive(parameter, part, tensor)
 
     def _arrive(self, parameter: Parameter, part: str, tensor: str) -> None:
@@ -204,7 +201,7 @@ def _replace(key: str, step: KeyStatement) -> str:
 
 def _modules(parameters: Iterable[str]) -> set[str]:
     """The dotted beginnings of parameter names: the modules that hold them."""
-    found = set()
+    found: set[str] = set()
     for name in parameters:
         steps = name.split(".")
         found.update(".".join(steps[:count]) for count in range(1, len(steps)))

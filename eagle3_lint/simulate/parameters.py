@@ -37,9 +37,7 @@ def _counts(statement: ParameterStatement, contract: Contract, names: Mapping[st
         return 1
     if count > _MOST:
         text = f"{count} layers or aux hidden states are more than any draft has"
-        raise ConfigurationFailure(
-            Failure("MemoryError", text, "configuration", statement.source)
-        )
+        raise ConfigurationFailure(Failure("MemoryError", text, "configuration", statement.source))
     return count
 
 
@@ -75,7 +73,9 @@ def build_parameters(contract: Contract, names: Mapping[str, object]) -> dict[st
     return built
 
 
-def filled_by_target(contract: Contract, names: Mapping[str, object], missing: set[str]) -> set[str]:
+def filled_by_target(
+    contract: Contract, names: Mapping[str, object], missing: set[str]
+) -> set[str]:
     """The parameters that the target model's tensors replace after loading.
 
     Args:

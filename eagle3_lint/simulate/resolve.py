@@ -100,7 +100,8 @@ class _Walk:
             assert step.error is not None
             raise _Stop(step.error, step.source)
         if step.do == "registered":
-            if self.architecture not in self.drafts and not self.registered(self.architecture or ""):
+            named = self.architecture or ""
+            if named not in self.drafts and not self.registered(named):
                 assert step.error is not None
                 raise _Stop(step.error, step.source)
         elif step.do == "first_registered":

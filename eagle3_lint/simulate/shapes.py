@@ -44,9 +44,7 @@ def _values(
     return names
 
 
-def _policy(
-    statement: ShapeStatement, axis: int, loaded: Shape, wanted: int
-) -> str | Raise | None:
+def _policy(statement: ShapeStatement, axis: int, loaded: Shape, wanted: int) -> str | Raise | None:
     """What happens on one axis; None where the size is right."""
     if axis >= len(loaded) and statement.fewer_dimensions is not None:
         return statement.fewer_dimensions

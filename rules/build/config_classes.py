@@ -2,10 +2,10 @@
 
     python rules/build/config_classes.py FOLDER
 
-FOLDER holds one installation of transformers per release of it (``FOLDER/4.57.1/transformers``, made
-with ``pip install --target FOLDER/4.57.1 --no-deps transformers==4.57.1``). Each is run in a process of
-its own; rules/config_classes.json is written anew. Needs what transformers imports (huggingface_hub,
-tokenizers, safetensors, pyyaml, regex, requests, tqdm) in the running Python.
+FOLDER holds one installation of transformers per release of it (``FOLDER/4.57.1/transformers``,
+made with ``pip install --target FOLDER/4.57.1 --no-deps transformers==4.57.1``). Each is run in a
+process of its own; rules/config_classes.json is written anew. Needs what transformers imports
+(huggingface_hub, tokenizers, safetensors, pyyaml, regex, requests, tqdm) in the running Python.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ SIZINGS = ({"hidden_size": 1344, "num_attention_heads": 21},
 FORMULAS = {
     "num_attention_heads": lambda c: c["num_attention_heads"],
     "hidden_size // num_attention_heads": lambda c: c["hidden_size"] // c["num_attention_heads"],
-    "qk_nope_head_dim + qk_rope_head_dim": lambda c: c.get("qk_nope_head_dim", 0)
-    + c.get("qk_rope_head_dim", 0),
+    "qk_nope_head_dim + qk_rope_head_dim": lambda c: (
+        c.get("qk_nope_head_dim", 0) + c.get("qk_rope_head_dim", 0)
+    ),
 }
 
 
@@ -56,8 +57,8 @@ def _describe(cls: Any, field: str, extra: dict[str, Any]) -> Any:
     if seen[0] == seen[1]:
         return {"value": seen[0]}
     for formula, apply in FORMULAS.items():
-        sizes = [{**s, "qk_nope_head_dim": _value(cls, "qk_nope_head_dim", s),
-                  "qk_rope_head_dim": _value(cls, "qk_rope_head_dim", s)} for s in SIZINGS]  # fmt: skip
+        heads = ("qk_nope_head_dim", "qk_rope_head_dim")
+        sizes = [{**s, **{f: _value(cls, f, s) for f in heads}} for s in SIZINGS]
         try:
             if seen == [apply(s) for s in sizes]:
                 return {"formula": formula}
@@ -93,7 +94,8 @@ def _run(folder: Path) -> dict[str, Any]:
     code = f"import sys, json; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
     code += "from config_classes import describe_here; print('\\n' + json.dumps(describe_here()))"
     environment = {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
-    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
     if run.returncode:
         raise SystemExit(f"{folder.name}: {run.stderr[-2000:]}")
     return dict(json.loads(run.stdout.splitlines()[-1]))

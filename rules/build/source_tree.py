@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 #: ``current_platform.is_xxx()``: what the tests answer on CUDA.
@@ -161,7 +161,7 @@ class _Reader:
         return ClassSource(node.name, self.name, node.lineno, bases, methods, bodies)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parse(name: str, is_package: bool, text: str) -> ModuleSource:
     # Most files do not change from one release to the next; each text is parsed once.
     reader = _Reader(name, is_package)

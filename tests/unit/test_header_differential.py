@@ -184,9 +184,7 @@ CRAFTED: dict[str, bytes] = {
     "zeros": bytes(100),
     **{f"depth {n}": file_of(entry(more=f',"x":{"[" * n}{"]" * n}'), bytes(4))
        for n in (50, 120, 123, 124, 125, 126, 127, 128, 129, 200)},
-    **{f"object depth {n}": file_of(entry(more=f',"x":{"{%s:" % chr(34) * 0}{"[" * n}{"]" * n}'), bytes(4))
-       for n in (124, 126)},
-    **{f"brackets in a string {n}": file_of(entry(more=f',"x":"{"[" * n}"'), bytes(4)) for n in (200,)},
+    "brackets in a string": file_of(entry(more=f',"x":"{"[" * 200}"'), bytes(4)),
     **{f"all dtypes {d}": file_of(entry(f'"{d}"', "[8]", f"[0,{bits}]"), bytes(bits))
        for d, bits in DTYPE_BITS.items()},
 }  # fmt: skip
@@ -236,11 +234,12 @@ def test_generated_headers(raw: bytes) -> None:
     assert_agreement(raw)
 
 
+fields = st.sampled_from(["dtype", "shape", "data_offsets", "x", "F32"])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 2**65) | st.floats(allow_nan=True)
     | st.text(max_size=4) | st.sampled_from(["F32", "dtype", "shape"]) | sizes,
     lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["dtype", "shape", "data_offsets", "x", "F32"]), inner, max_size=4),
+    | st.dictionaries(fields, inner, max_size=4),
     max_leaves=8,
 )  # fmt: skip
 
@@ -251,12 +250,14 @@ def test_any_json(header: dict[str, Any], size: int) -> None:
     assert_agreement(file_of(json.dumps(header), bytes(size)))
 
 
+BYTES = list(b'{}[]",:019.-eE \\u\n\x00\xff')
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
     base=st.sampled_from(sorted(CRAFTED)),
-    edits=st.lists(st.tuples(st.integers(0, 160), st.sampled_from(list(b'{}[]",:019.-eE \\u\n\x00\xff'))),
-                   max_size=3),
-)  # fmt: skip
+    edits=st.lists(st.tuples(st.integers(0, 160), st.sampled_from(BYTES)), max_size=3),
+)
 def test_mutated_bytes(base: str, edits: list[tuple[int, int]]) -> None:
     raw = bytearray(CRAFTED[base])
     for position, byte in edits:
