@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
 from eagle3_lint.diagnostic import Diagnostic, Effect, Finding, Severity
+from eagle3_lint.frozen import frozen
 from eagle3_lint.simulate.configure import fill
 
 RULE_ID = re.compile(r"E3L\d{3}$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One rule as its file has it.
 

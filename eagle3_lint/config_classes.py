@@ -31,9 +31,13 @@ class ConfigClassTable:
 
     def __init__(self, rules: Path | None = None) -> None:
         self.rules = rules
+        self._functions: dict[tuple[str, tuple[tuple[str, str], ...]], ConfigClasses] = {}
 
     def lookup(self, runtime: str, release: str) -> ConfigClasses:
-        """The function that adds class defaults to a configuration, for one release."""
+        """The function that adds class defaults to a configuration, for one release.
+
+        Releases with the same transformers and the same aliases get the same function.
+        """
         raw = runtime_file(runtime, self.rules).raw
         pins = (p["version"] for p in raw.get("transformers", ()) if covers(p["in"], release))
         transformers: str = next(pins, _table(self.rules)["transformers"][-1])
@@ -43,6 +47,12 @@ class ConfigClassTable:
             if covers(a.get("in", ""), release)
         }
 
+        key = (transformers, tuple(sorted(aliases.items())))
+        if key not in self._functions:
+            self._functions[key] = self._function(transformers, aliases)
+        return self._functions[key]
+
+    def _function(self, transformers: str, aliases: Mapping[str, str]) -> ConfigClasses:
         def add_defaults(
             model_type: str | None, config: Mapping[str, object]
         ) -> tuple[str, dict[str, object]] | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from eagle3_lint.frozen import frozen
 
 Severity = Literal["error", "warning", "info"]
 Effect = Literal["refused", "broken", "degraded", "none"]
@@ -12,7 +14,7 @@ Applicability = Literal["safe", "unsafe", "manual"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where something is: a tensor of a file, or a JSON pointer with its line (from 1)."""
 
@@ -26,7 +28,7 @@ class Place:
         return {"file": self.file, **{k: v for k, v in fields.items() if v is not None}}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edit:
     """One change to a checkpoint, as data; ``op`` says which, ``fields`` the rest."""
 
@@ -53,7 +55,7 @@ class Edit:
         return {"op": self.op, **dict(self.fields)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fix:
     """What mends a finding. ``manual`` is shown and never applied."""
 
@@ -69,7 +71,7 @@ class Fix:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """What a check saw; the rule's file has the words.
 
@@ -91,7 +93,7 @@ class Finding:
     severity: Severity | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnostic:
     """A finding in its rule's words."""
 

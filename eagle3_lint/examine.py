@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from eagle3_lint.catalogue import Catalogue
 from eagle3_lint.checks.config import check_config
 from eagle3_lint.checks.container import check_container
 from eagle3_lint.checks.loading import check_loading
+from eagle3_lint.checks.spelling import Respelling, better_spelling
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.checks.target import check_target
 from eagle3_lint.checks.vocabulary import check_vocabulary
 from eagle3_lint.config_classes import ConfigClassTable
+from eagle3_lint.contract.model import Contract
 from eagle3_lint.contract.read import contract_file
-from eagle3_lint.contract.runtime import runtime_file
+from eagle3_lint.contract.runtime import RuntimeRelease, runtime_file
 from eagle3_lint.diagnostic import Diagnostic, Finding
 from eagle3_lint.facts import Facts
+from eagle3_lint.frozen import frozen
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import (
     AuxReport,
@@ -30,7 +33,8 @@ from eagle3_lint.report.model import (
 )
 from eagle3_lint.simulate.aux_states import aux_states
 from eagle3_lint.simulate.load import simulate_load
-from eagle3_lint.simulate.resolve import resolve
+from eagle3_lint.simulate.resolve import Resolution, resolve
+from eagle3_lint.simulate.result import Load
 from eagle3_lint.support import SupportTable
 from eagle3_lint.target_model import TargetModel
 
@@ -38,7 +42,7 @@ from eagle3_lint.target_model import TargetModel
 _FATAL_EFFECT = "refused"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """What the user wants to know beside the draft itself.
 
@@ -56,6 +60,20 @@ class Question:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     rules: Path | None = None
+
+
+class Played(NamedTuple):
+    """How far a draft gets in one release: resolved, and simulated where that leads anywhere."""
+
+    release: RuntimeRelease
+    resolution: Resolution
+    contract: Contract | None
+    load: Load | None
+    known: dict[str, object]
+
+
+def _clean(load: Load | None) -> bool:
+    return load is not None and load.outcome == "ok"
 
 
 def outside_names(config: Mapping[str, object], model: TargetModel | None) -> dict[str, object]:
@@ -81,36 +99,45 @@ class Examiner:
         self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
         self.classes = ConfigClassTable(question.rules)
         self.support = SupportTable(question.rules)
+        self._loads: dict[tuple[int, str, str], Load] = {}
+        self._respellings: dict[int, Respelling | None] = {}
         self._loads_in: dict[str, tuple[str, ...]] = {}
 
-    def subject(self, target: Target) -> Subject:
-        """Resolve and simulate, without looking at the outcome."""
+    def _played(self, target: Target) -> Played:
+        """Resolve and simulate; releases for which the same data hold share one load."""
         runtime = runtime_file(target.runtime, self.question.rules)
         release = runtime.release(target.release)
-        resolution = resolve(
-            release,
-            self.facts.config,
-            self.classes.lookup(target.runtime, target.release),
-            self.support.registered(target.runtime, target.release),
-        )
+        classes = self.classes.lookup(target.runtime, target.release)
+        registered = self.support.registered(target.runtime, target.release)
+        resolution = resolve(release, self.facts.config, classes, registered)
         known = outside_names(resolution.config, self.question.model)
         known["config_class"] = resolution.config_class
-        contract = load = None
-        if resolution.draft_class is not None:
-            file = contract_file(target.runtime, resolution.draft_class, self.question.rules)
-            contract = file.contract(target.release)
-            if not any(d.effect == _FATAL_EFFECT for d in self.container):
-                load = simulate_load(contract, resolution.config, self.facts.shapes, known)
+        if resolution.draft_class is None:
+            return Played(release, resolution, None, None, known)
+        file = contract_file(target.runtime, resolution.draft_class, self.question.rules)
+        contract = file.contract(target.release)
+        if any(d.effect == _FATAL_EFFECT for d in self.container):
+            return Played(release, resolution, contract, None, known)
+        # A contract is one object for all releases with the same statements.
+        key = (id(contract), resolution.config_class, repr(resolution.config))
+        if key not in self._loads:
+            config, shapes = resolution.config, self.facts.shapes
+            self._loads[key] = simulate_load(contract, config, shapes, known)
+        return Played(release, resolution, contract, self._loads[key], known)
+
+    def subject(self, target: Target) -> Subject:
+        """One draft before one target, simulated, for the checks to look at."""
+        played = self._played(target)
         model = self.question.model
         return Subject(
             facts=self.facts,
             target=target,
-            runtime=runtime,
-            release=release,
-            resolution=resolution,
-            contract=contract,
-            load=load,
-            known=known,
+            runtime=runtime_file(target.runtime, self.question.rules),
+            release=played.release,
+            resolution=played.resolution,
+            contract=played.contract,
+            load=played.load,
+            known=played.known,
             model=model,
             support=self.support.of(target, model) if model is not None else None,
         )
@@ -131,18 +158,14 @@ class Examiner:
             load=_load_report(subject),
             aux=self._aux(subject),
             diagnostics=tuple(d for d in (*self.container, *diagnostics) if self._wanted(d)),
-            loads_in=() if self._clean(subject) else self.loads_in(target.runtime),
+            loads_in=() if _clean(subject.load) else self.loads_in(target.runtime),
         )
-
-    @staticmethod
-    def _clean(subject: Subject) -> bool:
-        return subject.load is not None and subject.load.outcome == "ok"
 
     def loads_in(self, runtime: str) -> tuple[str, ...]:
         """Spans of the runtime's known releases that load the draft whole, as it is."""
         if runtime not in self._loads_in:
             releases = runtime_file(runtime, self.question.rules).releases
-            loads = [self._clean(self.subject(Target(runtime, r))) for r in releases]
+            loads = [_clean(self._played(Target(runtime, r)).load) for r in releases]
             spans: list[str] = []
             for good, group in groupby(zip(loads, releases, strict=True), key=lambda pair: pair[0]):
                 names = [release for _, release in group]
@@ -157,9 +180,18 @@ class Examiner:
 
     def _findings(self, subject: Subject) -> Iterator[Finding]:
         yield from check_config(subject)
-        yield from check_loading(subject)
+        yield from check_loading(subject, self._respelling(subject))
         yield from check_vocabulary(subject)
         yield from check_target(subject)
+
+    def _respelling(self, subject: Subject) -> Respelling | None:
+        """The search for better names, once per load: a matrix has few loads and many releases."""
+        load = subject.load
+        if load is None or not load.parameters:
+            return None
+        if id(load) not in self._respellings:
+            self._respellings[id(load)] = better_spelling(subject)
+        return self._respellings[id(load)]
 
     def _word(self, findings: Iterable[Finding]) -> Iterator[Diagnostic]:
         for finding in findings:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from eagle3_lint.frozen import frozen
 from eagle3_lint.load.checkpoint import Checkpoint, Problem, Tensor
 from eagle3_lint.load.document import Document
 from eagle3_lint.load.values import read_integers
@@ -19,7 +19,7 @@ _TABLE = re.compile(r"(?:^|\.)(d2t|t2d)$")
 _EAGLE3_TENSORS = ("hidden_norm.weight", "d2t", "t2d")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dimensions:
     """Sizes of a draft; None where its source does not say.
 
@@ -42,7 +42,7 @@ class Dimensions:
     key_rows: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """A draft checkpoint, immutable.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from eagle3_lint.contract.runtime import known_runtimes, runtime_file
 from eagle3_lint.errors import InputError
+from eagle3_lint.frozen import frozen
 
 _SPEC = re.compile(r"\s*([A-Za-z][A-Za-z0-9_.-]*?)\s*(@installed|(?:[<>=!~].*)?)\s*$")
 _EXACT = re.compile(r"==\s*([0-9][0-9A-Za-z.]*)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """A runtime and a release of it. ``known`` is False when no contract speaks of the release."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -30,6 +30,7 @@ class SupportTable:
 
     def __init__(self, rules: Path | None = None) -> None:
         self.rules = rules
+        self._since: dict[tuple[str, str, str | None], list[str]] = {}
 
     def registered(self, runtime: str, release: str) -> Callable[[str], bool]:
         """Whether a release has a model class of some name."""
@@ -48,7 +49,7 @@ class SupportTable:
         if entry is None:
             return Support("unknown")
         releases = runtime_file(target.runtime, self.rules).releases
-        supported = [r for r in releases if self._state(table, entry, model, r) == "yes"]
+        supported = self._supported(target.runtime, model, releases)
         state = self._state(table, entry, model, target.release)
         error, source = self._error(table, state, model, target.release)
         later = [r for r in releases if supported and covers(f">{supported[-1]}", r)]
@@ -63,6 +64,18 @@ class SupportTable:
             hint=self._hint(table, state, target.release),
             source=source,
         )
+
+    def _supported(
+        self, runtime: str, model: TargetModel, releases: Sequence[str]
+    ) -> Sequence[str]:
+        """The releases that can feed a draft from ``model``, worked out once per model."""
+        key = (runtime, model.architecture, model.model_type)
+        if key not in self._since:
+            table = _table(runtime, self.rules)
+            entry = table["architectures"][model.architecture]
+            states = ((r, self._state(table, entry, model, r)) for r in releases)
+            self._since[key] = [r for r, state in states if state == "yes"]
+        return self._since[key]
 
     def _state(
         self, table: Mapping[str, Any], entry: Mapping[str, Any], model: TargetModel, release: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from eagle3_lint.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class TargetModel:
     """Sizes and names of a target model.
 
@@ -29,7 +30,7 @@ class TargetModel:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Support:
     """Whether one release can feed an EAGLE-3 draft from one architecture.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eagle3_lint.checks.spelling import Respelling, better_spelling
+from eagle3_lint.checks.spelling import Respelling
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Edit, Effect, Finding, Fix
 from eagle3_lint.facts import layer_of
@@ -28,12 +28,16 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def check_loading(subject: Subject) -> Iterator[Finding]:
-    """Findings about names, shapes and missing or surplus tensors."""
+def check_loading(subject: Subject, respelling: Respelling | None) -> Iterator[Finding]:
+    """Findings about names, shapes and missing or surplus tensors.
+
+    Args:
+        subject: the draft before the target.
+        respelling: names under which more of it would load, if there are such.
+    """
     load = subject.load
     if load is None or not load.parameters:
         return
-    respelling = better_spelling(subject)
     if respelling is not None:
         yield _misspelled(subject, load, respelling)
         subject = subject.with_load(respelling.load)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.facts import bare
+from eagle3_lint.frozen import frozen
 from eagle3_lint.simulate.result import Load
 
 #: ``midlayer.`` comes first: where several spellings serve, it is the one that every release reads.
@@ -17,7 +17,7 @@ _LAYER = re.compile(r"^(?:midlayer|layers)\.(?:(\d+)\.)?(.*)$")
 _OUTSIDE = re.compile(r"(?:^|\.)(d2t|t2d|lm_head\.\w+|mask_hidden)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Respelling:
     """Other names for some tensors, and what the loader does with those.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eagle3_lint.contract.model import Contract
 from eagle3_lint.contract.runtime import RuntimeFile, RuntimeRelease
 from eagle3_lint.diagnostic import Place
 from eagle3_lint.facts import Facts
+from eagle3_lint.frozen import frozen
 from eagle3_lint.releases import Target
 from eagle3_lint.simulate.load import simulate_load
 from eagle3_lint.simulate.resolve import Resolution
@@ -16,7 +17,7 @@ from eagle3_lint.simulate.result import Load
 from eagle3_lint.target_model import Support, TargetModel
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """One draft before one target.
 

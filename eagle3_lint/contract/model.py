@@ -7,13 +7,14 @@ from. :class:`Contract` is the selection that holds for one release.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from eagle3_lint.frozen import frozen
 
 Initial = Literal["ones", "zeros", "random", "garbage"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Raise:
     """An exception that the runtime raises: its class and the template of its text."""
 
@@ -27,7 +28,7 @@ class Raise:
         return cls(kind.strip(), message.strip())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigStatement:
     """One step of a constructor: it reads or computes a name, or it refuses.
 
@@ -54,7 +55,7 @@ class ConfigStatement:
     refuse: Raise | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LayerStatement:
     """How the parameters of a decoder layer are called, and how many layers there are."""
 
@@ -63,7 +64,7 @@ class LayerStatement:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParameterStatement:
     """A parameter that the draft class creates.
 
@@ -92,7 +93,7 @@ class ParameterStatement:
     from_target: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyCondition:
     """Which keys a statement speaks of; an empty condition speaks of all."""
 
@@ -112,7 +113,7 @@ class KeyCondition:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PresentStatement:
     """A name for the number of the checkpoint's tensors that a condition holds for."""
 
@@ -121,7 +122,7 @@ class PresentStatement:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyStatement:
     """One step of ``load_weights`` for each tensor name.
 
@@ -129,7 +130,8 @@ class KeyStatement:
     ``into`` in front · ``ignore`` ends: the runtime has no use for the tensor · ``discard`` ends: a
     weight is lost · ``map`` ends: the tensor is the vocabulary map · ``fuse`` tries the name with
     ``into`` for ``find`` and loads one ``part`` · ``gather`` holds a part back until all parts of
-    the fused tensor have come, and raises ``differs`` when their columns differ · ``load`` tries the name as it is.
+    the fused tensor have come, and raises ``differs`` when their columns differ · ``load`` tries
+    the name as it is.
     """
 
     do: Literal["replace", "prefix", "ignore", "discard", "map", "fuse", "gather", "load"]
@@ -144,7 +146,7 @@ class KeyStatement:
     differs: Raise | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LookupStatement:
     """The spellings that are tried, and what follows when no parameter has any of them.
 
@@ -163,7 +165,7 @@ class LookupStatement:
     within: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShapeStatement:
     """What a loader does with a tensor of another size: ``cut``, ``pad``, ``spread`` or raise.
 
@@ -189,7 +191,7 @@ class ShapeStatement:
     of_whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AfterStatement:
     """What is raised after the weights are loaded. It may ask ``mapped`` (a d2t was found)."""
 
@@ -198,7 +200,7 @@ class AfterStatement:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contract:
     """What one draft class of one release expects."""
 

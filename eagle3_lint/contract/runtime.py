@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -12,9 +12,10 @@ from typing import Any, Literal
 from eagle3_lint.contract.model import Raise
 from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
+from eagle3_lint.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResolveStep:
     """One step from config.json to the architecture that is looked up, in the runtime's order.
 
@@ -53,7 +54,7 @@ class ResolveStep:
     by_layer_type: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuntimeRelease:
     """What one release of a runtime does before it builds a draft class.
 

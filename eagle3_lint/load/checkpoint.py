@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from eagle3_lint.frozen import frozen
 from eagle3_lint.load.document import Document
 
 WeightsFormat = Literal["safetensors", "torch", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tensor:
     """One tensor of a checkpoint.
 
@@ -30,7 +30,7 @@ class Tensor:
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """Something wrong with the container: a record, since one bad shard does not hide the rest."""
 
@@ -40,7 +40,7 @@ class Problem:
     tensor: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """A draft's folder.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from eagle3_lint.frozen import frozen
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
@@ -21,7 +22,7 @@ class DocumentError(ValueError):
         self.message, self.line, self.column = message, line, column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """A JSON object with its places.
 

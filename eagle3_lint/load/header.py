@@ -11,10 +11,11 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from eagle3_lint.frozen import frozen
 
 #: Bits per element (``Dtype::bitsize`` of the library).
 DTYPE_BITS: Mapping[str, int] = {
@@ -30,7 +31,7 @@ _DEEPEST = 127
 _LARGEST = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorInfo:
     """One tensor of a header; ``begin`` and ``end`` count bytes from the start of the data."""
 
@@ -41,7 +42,7 @@ class TensorInfo:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """A header that the library accepts.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Literal
 
 from eagle3_lint.diagnostic import SEVERITIES, Diagnostic, Severity
+from eagle3_lint.frozen import frozen
 from eagle3_lint.version import __version__
 
 SCHEMA = "eagle3-lint/report/1"
@@ -15,7 +15,7 @@ Verdict = Literal["serves", "degraded", "broken", "refused", "unknown"]
 VERDICTS: tuple[Verdict, ...] = ("serves", "unknown", "degraded", "broken", "refused")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetReport:
     """What was checked against; ``model`` is the target model's name, if one is known."""
 
@@ -27,7 +27,7 @@ class TargetReport:
         return {"runtime": self.runtime, "release": self.release, "model": self.model}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorReport:
     """The exception that stops the runtime."""
 
@@ -38,7 +38,7 @@ class ErrorReport:
         return {"type": self.type, "message": self.message}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadReport:
     """What the loader does; names as the runtime (unfilled) or the checkpoint has them, sorted."""
 
@@ -60,7 +60,7 @@ class LoadReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuxReport:
     """Aux states the runtime feeds, and those the draft was trained on, as far as known."""
 
@@ -80,7 +80,7 @@ class AuxReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """One draft before one target.
 
@@ -107,7 +107,7 @@ class Result:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProducerReport:
     """Who wrote the draft, and how sure that is."""
 
@@ -119,7 +119,7 @@ class ProducerReport:
         return {"name": self.name, "version": self.version, "confidence": self.confidence}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckpointReport:
     """One draft before every target asked for."""
 
@@ -137,7 +137,7 @@ class CheckpointReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """Findings counted once per checkpoint, rule, place and target."""
 
@@ -149,7 +149,7 @@ class Summary:
         return {"errors": self.errors, "warnings": self.warnings, "fixable": self.fixable}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """Everything that was checked. Picklable; ``to_json`` gives the stable JSON form."""
 

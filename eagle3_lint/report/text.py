@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from eagle3_lint.diagnostic import Diagnostic, Place
+from eagle3_lint.frozen import frozen
 from eagle3_lint.report.model import CheckpointReport, Report, Result, Summary, Verdict
 
 #: Paints a text; given a role such as ``error`` or ``serves``.
@@ -21,7 +21,7 @@ def plain(text: str, role: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Style:
     """How wide the terminal is, and how to colour."""
 

@@ -8,10 +8,10 @@ below are the ways that exist, each named in the data that say where it holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from eagle3_lint.contract.expression import compile_expression
+from eagle3_lint.frozen import frozen
 from eagle3_lint.simulate.configure import look_up
 
 Ids = tuple[int, ...]
@@ -47,7 +47,7 @@ POLICIES: Mapping[str, Callable[[Ids, int | None], Ids]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuxStates:
     """What one runtime feeds.
 

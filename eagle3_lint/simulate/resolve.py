@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from eagle3_lint.contract.expression import compile_expression
 from eagle3_lint.contract.model import Raise
 from eagle3_lint.contract.runtime import ResolveStep, RuntimeRelease
+from eagle3_lint.frozen import frozen
 from eagle3_lint.simulate.configure import fill
 from eagle3_lint.simulate.result import Failure
 
@@ -18,7 +18,7 @@ ConfigClasses = Callable[[str | None, Mapping[str, object]], "tuple[str, dict[st
 IsRegistered = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolution:
     """Where a configuration leads.
 

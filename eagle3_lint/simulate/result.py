@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from eagle3_lint.contract.model import Initial
+from eagle3_lint.frozen import frozen
 
 Stage = Literal["configuration", "loading", "after loading"]
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """An exception the runtime raises, with its text filled in.
 
@@ -33,7 +34,7 @@ class Failure:
         return f"{self.type}: {self.message}" if self.message else self.type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """A parameter of the draft class as one configuration sizes it."""
 
@@ -48,7 +49,7 @@ class Parameter:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alteration:
     """A tensor that is cut, zero-padded or repeated on its way into a parameter."""
 
@@ -60,7 +61,7 @@ class Alteration:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Load:
     """What the loader does with one checkpoint.
 

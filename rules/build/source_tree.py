@@ -26,6 +26,7 @@ _KEPT = frozenset(
         "get_eagle3_aux_hidden_state_layers",
         "get_eagle3_default_aux_hidden_state_layers",
         "get_language_model",
+        "_init_model",
     }
 )
 
@@ -38,6 +39,7 @@ class ClassSource:
         module: dotted name of its module, with the package.
         bases: base classes as they are written (``llama.LlamaModel``).
         methods: name → line, also of attributes assigned in the class body.
+        aliases: attributes that the class body sets to a name (``model_cls = LlamaModel``).
         bodies: the functions of :data:`_KEPT`.
     """
 
@@ -46,6 +48,7 @@ class ClassSource:
     line: int
     bases: tuple[str, ...]
     methods: dict[str, int]
+    aliases: dict[str, str]
     bodies: dict[str, ast.FunctionDef]
 
 
@@ -58,6 +61,7 @@ class ModuleSource:
     aliases: dict[str, str] = field(default_factory=dict)
     values: dict[str, ast.expr] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
+    lazy: list[str] = field(default_factory=list)
 
 
 def dotted(node: ast.expr) -> str:
@@ -122,8 +126,11 @@ class _Reader:
                 self.read(handler.body)
             self.read(node.body)
         elif isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
-            # A package that imports its classes lazily.
+            # A package that imports its classes, or the modules that have them, when asked.
+            before = set(self.found.imports)
             self.read(node.body)
+            new = [self.found.imports[name] for name in self.found.imports if name not in before]
+            self.found.lazy += [f"{base}.{name}" for base, name in new if name is not None]
         elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
@@ -146,6 +153,7 @@ class _Reader:
 
     def _class(self, node: ast.ClassDef) -> ClassSource:
         methods: dict[str, int] = {}
+        aliases: dict[str, str] = {}
         bodies: dict[str, ast.FunctionDef] = {}
         for item in node.body:
             if isinstance(item, ast.FunctionDef):
@@ -157,8 +165,10 @@ class _Reader:
                 for target in targets:
                     if isinstance(target, ast.Name):
                         methods[target.id] = item.lineno
+                        if item.value is not None and dotted(item.value):
+                            aliases[target.id] = dotted(item.value)
         bases = tuple(filter(None, map(dotted, node.bases)))
-        return ClassSource(node.name, self.name, node.lineno, bases, methods, bodies)
+        return ClassSource(node.name, self.name, node.lineno, bases, methods, aliases, bodies)
 
 
 @cache
@@ -216,7 +226,7 @@ class SourceTree:
             return None if attribute is None else self.find(base, attribute, _depth + 1)
         if source.aliases.get(name, name) != name:
             return self.find(module, source.aliases[name], _depth + 1)
-        for star in source.stars:
+        for star in [*source.stars, *source.lazy]:
             found = self.find(star, name, _depth + 1)
             if found is not None:
                 return found
@@ -240,18 +250,48 @@ class SourceTree:
         return next((c for c in self.lineage(cls) if attribute in c.methods), None)
 
     def held(self, cls: ClassSource, attribute: str) -> list[ClassSource]:
-        """The classes that some ``__init__`` of the lineage builds into ``self.<attribute>``."""
+        """The classes that ``self.<attribute>`` may be built from, by ``__init__`` of the lineage.
+
+        A class handed over as a parameter is found through the parameter's default, and a method
+        of the class that builds the attribute (``_init_model``) through its calls. Empty when
+        nothing of the package is recognised.
+        """
         for owner in self.lineage(cls):
             init = owner.bodies.get("__init__")
             if init is None:
                 continue
-            found = [
-                self.find(owner.module, name)
-                for name in _built_into(init, attribute)
+            built = [
+                found
+                for name in built_into(init, attribute)
+                for found in self._built(cls, owner, init, name)
             ]
-            if any(found):
-                return [c for c in found if c is not None]
+            if built:
+                return built
         return []
+
+    def _built(
+        self, cls: ClassSource, owner: ClassSource, init: ast.FunctionDef, name: str
+    ) -> list[ClassSource]:
+        """What a call of ``name`` inside ``init`` of ``owner`` builds, for an instance of ``cls``."""
+        if name.startswith("self."):
+            maker = self.provider(cls, name[5:])
+            if maker is None:
+                return []
+            body = maker.bodies.get(name[5:])
+            if body is None:
+                names = [maker.aliases.get(name[5:], "")]
+            else:
+                names = [dotted(c.func) for c in ast.walk(body) if isinstance(c, ast.Call)]
+            return [found for built in names if (found := self.find(maker.module, built))]
+        for heir in self.lineage(cls):
+            # The most derived default wins: subclasses pass their own class up to __init__.
+            heir_init = heir.bodies.get("__init__")
+            default = None if heir_init is None else parameter_defaults(heir_init).get(name)
+            if default is not None and name in parameter_defaults(init):
+                found = self.find(heir.module, default)
+                return [] if found is None else [found]
+        found = self.find(owner.module, name)
+        return [] if found is None else [found]
 
     def place(self, cls: ClassSource, line: int | None = None) -> str:
         """``models/llama.py:12`` of a class or of a line in its file, below the package."""
@@ -261,7 +301,7 @@ class SourceTree:
         return f"{inside}:{cls.line if line is None else line}"
 
 
-def _built_into(init: ast.FunctionDef, attribute: str) -> Iterator[str]:
+def built_into(init: ast.FunctionDef, attribute: str) -> Iterator[str]:
     """Names of what is called in assignments to ``self.<attribute>``."""
     for node in ast.walk(init):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
@@ -271,3 +311,13 @@ def _built_into(init: ast.FunctionDef, attribute: str) -> Iterator[str]:
             for call in ast.walk(node.value):
                 if isinstance(call, ast.Call):
                     yield dotted(call.func)
+                    yield from (dotted(k.value) for k in call.keywords if k.arg == "model_class")
+
+
+def parameter_defaults(function: ast.FunctionDef) -> dict[str, str]:
+    """Parameters whose default is a name, such as a class."""
+    spec = function.args
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = list(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
+    pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
+    return {argument.arg: dotted(default) for argument, default in pairs if dotted(default)}

@@ -39,7 +39,12 @@ _UNDECLARED: Final = frozenset(
 )
 
 # Where the sources of just-in-time kernels are looked for on import; a kernel is never built here.
-_COMPILED: Final = ("sglang.jit_kernel.utils", "sglang.kernels.jit.utils.compile.paths")
+_COMPILED: Final = (
+    "sglang.jit_kernel.utils",
+    "sglang.jit_kernel.utils.compile",
+    "sglang.kernels.jit.utils.compile",
+    "sglang.kernels.jit.utils.compile.paths",
+)
 
 # Installed for real: what they compute while a draft is loaded matters.
 _REAL: Final = frozenset({"torch", "transformers", "sglang", "numpy"})
@@ -129,7 +134,8 @@ def prepare(sources: Path, release: str, transformers_root: Path) -> None:
     _settle_libraries()
     standin.install("sglang", _declared(sources, release))
     for name in _COMPILED:
-        standin.module(name)
+        if (sources / f"{name.replace('.', '/')}.py").is_file():
+            standin.module(name)
     _stand_in_for_triton()
     _pretend_cuda()
 
@@ -178,6 +184,7 @@ def _pretend_cuda() -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, lambda *_, _answer=answer, **__: _answer)
+    _place_cuda_on_cpu(torch)
     _register_fakes_of_missing_operators(torch)
     cpu: Any = torch._C._cpu
     if not hasattr(cpu, "_is_amx_tile_supported"):
@@ -198,3 +205,24 @@ def _register_fakes_of_missing_operators(torch: Any) -> None:
         return decorate if func is None else decorate(func)
 
     torch.library.register_fake = tolerant
+
+
+def _place_cuda_on_cpu(torch: Any) -> None:
+    """Every tensor asked for on a CUDA device is made on the CPU, for the rest of the process."""
+
+    class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            given = {k: _on_cpu(torch, v) for k, v in (kwargs or {}).items()}
+            return func(*(_on_cpu(torch, v) for v in args), **given)
+
+    OnCpu().__enter__()
+
+
+def _on_cpu(torch: Any, value: Any) -> Any:
+    if isinstance(value, torch.device):
+        return torch.device("cpu") if value.type == "cuda" else value
+    if isinstance(value, str) and value.partition(":")[0] == "cuda":
+        return "cpu"
+    return value
