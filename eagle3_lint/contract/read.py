@@ -138,7 +138,9 @@ class ContractFile:
         self.runtime: str = self.raw["runtime"]
         self.draft_class: str = self.raw["draft_class"]
         self.range: str = self.raw["in"]
-        self._contracts: dict[tuple[int, ...], Contract] = {}
+        entries = (entry for section in _SECTIONS for entry in self.raw.get(section, ()))
+        self._spans = tuple(dict.fromkeys(entry.get("in", "") for entry in entries))
+        self._contracts: dict[tuple[bool, ...], Contract] = {}
 
     def knows(self, release: str) -> bool:
         """Whether the file speaks of ``release``."""
@@ -146,20 +148,16 @@ class ContractFile:
 
     def contract(self, release: str) -> Contract:
         """The statements that hold for ``release``; equal selections give the same object."""
-        chosen: dict[str, list[Mapping[str, Any]]] = {}
-        signature: list[int] = []
-        position = 0
-        for section in _SECTIONS:
-            selected = chosen.setdefault(section, [])
-            for entry in self.raw.get(section, ()):
-                position += 1
-                if covers(entry.get("in", ""), release):
-                    selected.append(entry)
-                    signature.append(position)
-        key = tuple(signature)
-        if key not in self._contracts:
-            self._contracts[key] = self._build(release, chosen)
-        return self._contracts[key]
+        # A file has a hundred statements and a dozen ranges, so the ranges are what is compared.
+        signature = tuple(covers(span, release) for span in self._spans)
+        if signature not in self._contracts:
+            holding = {span for span, holds in zip(self._spans, signature, strict=True) if holds}
+            chosen = {
+                section: [e for e in self.raw.get(section, ()) if e.get("in", "") in holding]
+                for section in _SECTIONS
+            }
+            self._contracts[signature] = self._build(release, chosen)
+        return self._contracts[signature]
 
     def _build(self, release: str, chosen: Mapping[str, list[Mapping[str, Any]]]) -> Contract:
         layer = chosen["layer"]

@@ -67,7 +67,7 @@ class HeaderError(ValueError):
     """The library refuses the file.
 
     Attributes:
-        kind: what is wrong, in a stable word (``trailing-bytes``, ``hole``, ``git-lfs-pointer``, …).
+        kind: what is wrong, in a stable word (``trailing-bytes``, ``hole``, ``html``, …).
         message: one sentence that names the culprit.
         tensor: the tensor to blame, if it is one.
     """

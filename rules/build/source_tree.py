@@ -290,7 +290,7 @@ class SourceTree:
             if default is not None and name in parameter_defaults(init):
                 found = self.find(heir.module, default)
                 return [] if found is None else [found]
-        found = self.find(owner.module, name)
+        found = self.find(local_imports(init).get(name, owner.module), name)
         return [] if found is None else [found]
 
     def place(self, cls: ClassSource, line: int | None = None) -> str:
@@ -312,6 +312,16 @@ def built_into(init: ast.FunctionDef, attribute: str) -> Iterator[str]:
                 if isinstance(call, ast.Call):
                     yield dotted(call.func)
                     yield from (dotted(k.value) for k in call.keywords if k.arg == "model_class")
+
+
+def local_imports(function: ast.FunctionDef) -> dict[str, str]:
+    """Names that a function imports from modules by their full name, with the module."""
+    return {
+        alias.name: node.module
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        for alias in node.names
+    }
 
 
 def parameter_defaults(function: ast.FunctionDef) -> dict[str, str]:

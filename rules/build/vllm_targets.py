@@ -1,0 +1,219 @@
+"""Target architectures of one vLLM release, read from its model registry.
+
+The registry maps an architecture to a class. A target feeds an EAGLE-3 draft when that class has
+the interface ``SupportsEagle3`` (0.10.1 on; before, when it has the two methods the runner calls).
+From 0.18 on the interface's own setter also asserts that the decoder is an ``EagleModelMixin``.
+Until 0.21 a list of model types, read here too, is checked before anything is loaded.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from capture import vllm_doubts
+from reading import Reading
+from source_tree import ClassSource, SourceTree, dotted
+
+PACKAGE = "vllm"
+MODELS = "vllm.model_executor.models"
+INTERFACE = "SupportsEagle3"
+MIXIN = "EagleModelMixin"
+SETTER = "set_aux_hidden_state_layers"
+
+#: Where SpeculativeConfig has been, newest first.
+_CONFIG_FILES = ("vllm.config.speculative", "vllm.config")
+_WHITELISTS = ("eagle3_target_supported", "aux_hidden_states_supported")
+
+
+@dataclass(frozen=True, slots=True)
+class Whitelist:
+    """Substrings, one of which the target's text model_type must contain.
+
+    Attributes:
+        message: what is raised otherwise; ``{allowed}`` and ``{model_type}`` stand for the values.
+    """
+
+    substrings: tuple[str, ...]
+    message: str
+    place: str
+
+
+class Registry:
+    """Architecture → class, and which of them are drafts."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        source = tree.module(f"{MODELS}.registry")
+        if source is None:
+            raise LookupError(f"{tree.root}: no model registry")
+        self.tree = tree
+        self._values = source.values
+        self.entries = dict(self._items(source.values["_VLLM_MODELS"]))
+        drafts = dict(self._items(source.values["_SPECULATIVE_DECODING_MODELS"]))
+        self.targets = [name for name in self.entries if name not in drafts]
+
+    def _items(self, table: ast.expr) -> Iterator[tuple[str, tuple[str, str]]]:
+        if not isinstance(table, ast.Dict):
+            raise LookupError(f"a registry table is no dict: {ast.unparse(table)[:80]}")
+        for key, value in zip(table.keys, table.values, strict=True):
+            if key is not None:
+                yield ast.literal_eval(key), ast.literal_eval(value)
+            elif isinstance(value, ast.Name):
+                yield from self._items(self._values[value.id])
+            elif not isinstance(value, ast.DictComp):
+                # A comprehension repeats architectures of another table.
+                raise LookupError(f"a registry table includes {ast.unparse(value)[:80]}")
+
+    def find(self, architecture: str) -> ClassSource | None:
+        """The class of an architecture; None when it is made by a function call."""
+        module, name = self.entries[architecture]
+        return self.tree.find(module if "." in module else f"{MODELS}.{module}", name)
+
+
+def read(tree: SourceTree, transformers: str) -> dict[str, Reading]:
+    """Every target architecture that the release registers.
+
+    Args:
+        transformers: the release's requirement on transformers, such as ``>=4.56.0,<5``.
+    """
+    registry = Registry(tree)
+    found: dict[str, Reading] = {}
+    for name in registry.targets:
+        cls = registry.find(name)
+        if cls is not None:
+            found[name] = _reading(registry, cls, transformers)
+        else:
+            found[name] = Reading("model_executor/models/registry.py", "no-interface")
+    return found
+
+
+def _reading(registry: Registry, cls: ClassSource, transformers: str) -> Reading:
+    tree = registry.tree
+    place = tree.place(cls)
+    interface = tree.find(f"{MODELS}.interfaces", INTERFACE)
+    setter = tree.provider(cls, SETTER)
+    if setter is None or (interface is not None and not _implements(tree, cls, interface)):
+        return Reading(place, "no-interface")
+    inherited = interface is not None and setter.name == INTERFACE
+    hook = place if inherited else tree.place(setter, setter.methods[SETTER])
+    if _wants_newer_transformers(setter.bodies[SETTER], transformers):
+        return Reading(place, "transformers-too-old", hook)
+    if "_can_record_outputs" in ast.unparse(setter.bodies[SETTER]):
+        # The Transformers backend records the outputs of layers; it has no decoder of vLLM's.
+        return Reading(place, None, hook)
+    decoders = _decoders(registry, cls, setter)
+    if inherited and decoders and tree.find(f"{MODELS}.interfaces", MIXIN) is not None:
+        mixed = [MIXIN in (c.name for c in tree.lineage(decoder)) for decoder in decoders]
+        if not any(mixed):
+            return Reading(place, "no-mixin", hook)
+    return Reading(place, None, hook, doubts=tuple(vllm_doubts(tree, decoders)))
+
+
+def _implements(tree: SourceTree, cls: ClassSource, interface: ClassSource) -> bool:
+    """Whether isinstance() holds: by inheritance, or by having every member of the protocol."""
+    if any(c.name == INTERFACE for c in tree.lineage(cls)):
+        return True
+    members = {name for c in tree.lineage(interface) for name in c.methods}
+    return all(tree.provider(cls, member) is not None for member in members)
+
+
+def _wants_newer_transformers(setter: ast.FunctionDef, requirement: str) -> bool:
+    """Whether the setter asks for a transformers that the release's own pin rules out."""
+    for node in ast.walk(setter):
+        if isinstance(node, ast.Call) and dotted(node.func) == "self.check_version":
+            wanted = Version(ast.literal_eval(node.args[0]))
+            bounds = [Version(s.version) for s in SpecifierSet(requirement) if s.operator == "<"]
+            return any(bound <= wanted for bound in bounds)
+    return False
+
+
+def _decoders(
+    registry: Registry, cls: ClassSource, setter: ClassSource
+) -> list[ClassSource]:
+    """The decoder that gets the mark; empty when it follows from the text model's config."""
+    tree = registry.tree
+    body = setter.bodies[SETTER]
+    text_models = tree.held(cls, "language_model") + _registered(registry, cls)
+    if not text_models and "language_model" not in ast.unparse(body):
+        return tree.held(cls, "model")
+    if not text_models and tree.provider(cls, "get_language_model") is None:
+        return tree.held(cls, "model")
+    decoders = [decoder for model in text_models for decoder in tree.held(model, "model")]
+    return decoders or [model for model in text_models if MIXIN in _names(tree, model)]
+
+
+def _names(tree: SourceTree, cls: ClassSource) -> set[str]:
+    return {c.name for c in tree.lineage(cls)}
+
+
+def _registered(registry: Registry, cls: ClassSource) -> list[ClassSource]:
+    """Text models that a wrapper builds by naming their architectures."""
+    for owner in registry.tree.lineage(cls):
+        init = owner.bodies.get("__init__")
+        if init is None:
+            continue
+        for node in ast.walk(init):
+            if isinstance(node, ast.keyword) and node.arg == "architectures":
+                if isinstance(node.value, ast.List):
+                    named = [ast.literal_eval(element) for element in node.value.elts]
+                    found = [registry.find(n) for n in named if n in registry.entries]
+                    return [model for model in found if model is not None]
+        return []
+    return []
+
+
+def whitelist(tree: SourceTree) -> Whitelist | None:
+    """The list of model types that may be targets; None when the release has none."""
+    for module in _CONFIG_FILES:
+        path = tree.path(module)
+        text = path.read_text(encoding="utf-8-sig") if path is not None else ""
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and node.name == "_verify_args":
+                found = _whitelist(node)
+                if found is not None and path is not None:
+                    inside = path.relative_to(tree.root / PACKAGE).as_posix()
+                    return Whitelist(found[0], found[1], f"{inside}:{found[2]}")
+    return None
+
+
+def _whitelist(verify: ast.FunctionDef) -> tuple[tuple[str, ...], str, int] | None:
+    lists: dict[str, list[str]] = {}
+    for node in ast.walk(verify):
+        if isinstance(node, ast.Assign) and dotted(node.targets[0]) in _WHITELISTS:
+            lists[dotted(node.targets[0])] = ast.literal_eval(node.value)
+    for node in ast.walk(verify):
+        if not isinstance(node, ast.If) or "hf_text_config.model_type" not in ast.unparse(node.test):
+            continue
+        raised = next((n for n in node.body if isinstance(n, ast.Raise)), None)
+        if raised is None or not isinstance(raised.exc, ast.Call):
+            continue
+        message = _template(raised.exc.args[0])
+        if "only supported for" not in message:
+            continue
+        named = next((lists[n.id] for n in ast.walk(node.test) if isinstance(n, ast.Name)
+                      and n.id in lists), None)
+        literal = next((n.left.value for n in ast.walk(node.test) if isinstance(n, ast.Compare)
+                        and isinstance(n.left, ast.Constant)), None)
+        substrings = tuple(named) if named is not None else (str(literal),)
+        return substrings, message, raised.lineno
+    return None
+
+
+def _template(message: ast.expr) -> str:
+    """An f-string with its values named ``{allowed}`` and ``{model_type}``."""
+    if not isinstance(message, ast.JoinedStr):
+        return str(ast.literal_eval(message))
+    text = ""
+    for part in message.values:
+        if isinstance(part, ast.Constant):
+            text += str(part.value)
+        elif isinstance(part, ast.FormattedValue):
+            name = dotted(part.value)
+            text += {"self.method": "eagle3"}.get(
+                name, "{allowed}" if name in _WHITELISTS else "{model_type!r}"
+            )
+    return text
