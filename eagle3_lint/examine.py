@@ -99,17 +99,24 @@ class Examiner:
         self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
         self.classes = ConfigClassTable(question.rules)
         self.support = SupportTable(question.rules)
+        named = facts.config.get("architectures")
+        self._written = str(named[0]) if isinstance(named, list) and named else ""
+        self._resolutions: dict[tuple[int, int, bool], Resolution] = {}
         self._loads: dict[tuple[int, str, str], Load] = {}
         self._respellings: dict[int, Respelling | None] = {}
         self._loads_in: dict[str, tuple[str, ...]] = {}
 
     def _played(self, target: Target) -> Played:
-        """Resolve and simulate; releases for which the same data hold share one load."""
+        """Resolve and simulate; releases for which the same data hold share both."""
         runtime = runtime_file(target.runtime, self.question.rules)
         release = runtime.release(target.release)
         classes = self.classes.lookup(target.runtime, target.release)
         registered = self.support.registered(target.runtime, target.release)
-        resolution = resolve(release, self.facts.config, classes, registered)
+        resolved_by = (id(release), id(classes), registered(self._written))
+        if resolved_by not in self._resolutions:
+            resolution = resolve(release, self.facts.config, classes, registered)
+            self._resolutions[resolved_by] = resolution
+        resolution = self._resolutions[resolved_by]
         known = outside_names(resolution.config, self.question.model)
         known["config_class"] = resolution.config_class
         if resolution.draft_class is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from eagle3_lint.frozen import frozen
 from eagle3_lint.load.checkpoint import Checkpoint, Problem, Tensor
@@ -75,8 +75,8 @@ class Facts:
     layers: tuple[int, ...]
     stated: Dimensions
     shown: Dimensions
-    d2t: tuple[int | float, ...] | None = None
-    t2d: tuple[int | float, ...] | None = None
+    d2t: Sequence[int | float] | None = None
+    t2d: Sequence[int | float] | None = None
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -181,13 +181,13 @@ def gather_facts(checkpoint: Checkpoint) -> Facts:
     """Look at a checkpoint once; reads the values of d2t and t2d (small), nothing else."""
     tensors = {t.name: t for t in sorted(checkpoint.tensors, key=lambda t: t.name)}
     layers = tuple(sorted({i for i in map(layer_of, tensors) if i is not None}))
-    tables: dict[str, tuple[int | float, ...]] = {}
+    tables: dict[str, Sequence[int | float]] = {}
     for name, tensor in tensors.items():
         match = _TABLE.search(name)
         if match is not None and len(tensor.shape) == 1:
             values = read_integers(checkpoint.path, tensor)
             if values is not None:
-                tables[match[1]] = tuple(values)
+                tables[match[1]] = values
     config = checkpoint.config.data
     return Facts(
         path=str(checkpoint.path),

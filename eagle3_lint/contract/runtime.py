@@ -67,7 +67,6 @@ class RuntimeRelease:
     """
 
     runtime: str
-    release: str
     drafts: Mapping[str, str]
     draft_sources: Mapping[str, str]
     steps: tuple[ResolveStep, ...]
@@ -108,37 +107,43 @@ class RuntimeFile:
         self.package: str = self.raw["package"]
         #: Known releases, oldest first.
         self.releases: tuple[str, ...] = tuple(self.raw["releases"])
-        self._releases: dict[str, RuntimeRelease] = {}
+        sections = ("draft", "resolve", "unknown", "not_a_draft", "aux")
+        entries = (entry for section in sections for entry in self.raw.get(section, ()))
+        self._spans = tuple(dict.fromkeys(entry.get("in", "") for entry in entries))
+        self._releases: dict[tuple[bool, ...], RuntimeRelease] = {}
+
+    def _holding(self, section: str, release: str) -> list[Mapping[str, Any]]:
+        entries: list[Mapping[str, Any]] = self.raw.get(section, [])
+        return [e for e in entries if covers(e.get("in", ""), release)]
 
     def _only(self, section: str, release: str) -> Mapping[str, Any]:
-        found = [e for e in self.raw[section] if covers(e.get("in", ""), release)]
+        found = self._holding(section, release)
         if len(found) != 1:
             raise ValueError(f"{self.path}: {len(found)} [[{section}]] hold for {release}")
-        return found[0]  # type: ignore[no-any-return]
+        return found[0]
 
     def release(self, release: str) -> RuntimeRelease:
-        """What holds for ``release``."""
-        if release not in self._releases:
-            unknown = self._only("unknown", release)
-            not_a_draft = self._only("not_a_draft", release)
-            drafts = [e for e in self.raw["draft"] if covers(e.get("in", ""), release)]
-            self._releases[release] = RuntimeRelease(
-                runtime=self.runtime,
-                release=release,
-                drafts={e["architecture"]: e["draft_class"] for e in drafts},
-                draft_sources={e["architecture"]: e["source"] for e in drafts},
-                steps=tuple(
-                    _step(e)
-                    for e in self.raw.get("resolve", ())
-                    if covers(e.get("in", ""), release)
-                ),
-                unknown=Raise.parse(unknown["raises"]),
-                unknown_source=unknown["source"],
-                not_a_draft=Raise.parse(not_a_draft["raises"]),
-                not_a_draft_source=not_a_draft["source"],
-                aux=self._only("aux", release),
-            )
-        return self._releases[release]
+        """What holds for ``release``; releases for which the same holds share one object."""
+        signature = tuple(covers(span, release) for span in self._spans)
+        if signature not in self._releases:
+            self._releases[signature] = self._build(release)
+        return self._releases[signature]
+
+    def _build(self, release: str) -> RuntimeRelease:
+        unknown = self._only("unknown", release)
+        not_a_draft = self._only("not_a_draft", release)
+        drafts = self._holding("draft", release)
+        return RuntimeRelease(
+            runtime=self.runtime,
+            drafts={e["architecture"]: e["draft_class"] for e in drafts},
+            draft_sources={e["architecture"]: e["source"] for e in drafts},
+            steps=tuple(map(_step, self._holding("resolve", release))),
+            unknown=Raise.parse(unknown["raises"]),
+            unknown_source=unknown["source"],
+            not_a_draft=Raise.parse(not_a_draft["raises"]),
+            not_a_draft_source=not_a_draft["source"],
+            aux=self._only("aux", release),
+        )
 
     def first_release_of(self, draft_class: str) -> str | None:
         """The oldest known release in which some architecture string reaches ``draft_class``."""

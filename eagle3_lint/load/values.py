@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 
 from eagle3_lint.load.checkpoint import Tensor
 
-_FORMATS = {
-    "BOOL": "B", "U8": "B", "I8": "b", "I16": "h", "U16": "H", "I32": "i", "U32": "I",
-    "I64": "q", "U64": "Q", "F16": "e", "F32": "f", "F64": "d",
-}  # fmt: skip
+_INTEGERS = {"BOOL": "B", "U8": "B", "I8": "b", "I16": "h", "U16": "H", "I32": "i", "U32": "I",
+             "I64": "q", "U64": "Q"}  # fmt: skip
+_FLOATS = {"F16": "e", "F32": "f", "F64": "d"}
 #: A token map has one number per token; nothing larger is read on the way of a plain check.
 _MOST_BYTES = 64 * 2**20
 
@@ -40,8 +40,16 @@ def read_integers(folder: Path, tensor: Tensor) -> Sequence[int | float] | None:
         # A bfloat16 is the upper half of a float32.
         halves = struct.unpack(f"<{count}H", raw)
         return struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *(h << 16 for h in halves)))
-    code = _FORMATS.get(tensor.dtype)
-    return None if code is None else struct.unpack(f"<{count}{code}", raw)
+    if tensor.dtype in _FLOATS:
+        return struct.unpack(f"<{count}{_FLOATS[tensor.dtype]}", raw)
+    code = _INTEGERS.get(tensor.dtype)
+    if code is None:
+        return None
+    if sys.byteorder == "little":
+        # A view costs nothing, where a tuple of a target vocabulary costs milliseconds.
+        view: Sequence[int] = memoryview(raw).cast(code)  # type: ignore[call-overload]
+        return view
+    return struct.unpack(f"<{count}{code}", raw)
 
 
 def _from_torch(path: Path, name: str) -> Sequence[int | float] | None:

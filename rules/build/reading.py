@@ -15,6 +15,7 @@ class Reading:
         hook: file and line of the method or base class that makes it a target; None without one.
         policy: how it turns layer ids into aux states, where that depends on the architecture.
         doubts: what makes one doubt that the hook works, to be confirmed by hand.
+        draft: it is a draft class, registered like a model, but no target.
     """
 
     place: str
@@ -22,3 +23,4 @@ class Reading:
     hook: str | None = None
     policy: str | None = None
     doubts: tuple[str, ...] = ()
+    draft: bool = False

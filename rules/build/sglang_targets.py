@@ -29,12 +29,12 @@ class UnknownPolicyError(Exception):
 
 
 def read(tree: SourceTree) -> dict[str, Reading]:
-    """Every target architecture that the release registers.
+    """Every architecture that the release registers.
 
     Raises:
         UnknownPolicyError: see there.
     """
-    return {cls.name: _reading(tree, cls) for cls in _entries(tree) if not _DRAFT.search(cls.name)}
+    return {cls.name: _reading(tree, cls) for cls in _entries(tree)}
 
 
 def _entries(tree: SourceTree) -> Iterator[ClassSource]:
@@ -57,6 +57,8 @@ def _entries(tree: SourceTree) -> Iterator[ClassSource]:
 
 def _reading(tree: SourceTree, cls: ClassSource) -> Reading:
     place = tree.place(cls)
+    if _DRAFT.search(cls.name):
+        return Reading(place, "no-hook", draft=True)
     owner = tree.provider(cls, HOOK)
     if owner is None:
         return Reading(place, "no-hook")

@@ -53,8 +53,7 @@ class Registry:
         self.tree = tree
         self._values = source.values
         self.entries = dict(self._items(source.values["_VLLM_MODELS"]))
-        drafts = dict(self._items(source.values["_SPECULATIVE_DECODING_MODELS"]))
-        self.targets = [name for name in self.entries if name not in drafts]
+        self.drafts = dict(self._items(source.values["_SPECULATIVE_DECODING_MODELS"])).keys()
 
     def _items(self, table: ast.expr) -> Iterator[tuple[str, tuple[str, str]]]:
         if not isinstance(table, ast.Dict):
@@ -75,19 +74,20 @@ class Registry:
 
 
 def read(tree: SourceTree, transformers: str) -> dict[str, Reading]:
-    """Every target architecture that the release registers.
+    """Every architecture that the release registers.
 
     Args:
         transformers: the release's requirement on transformers, such as ``>=4.56.0,<5``.
     """
     registry = Registry(tree)
     found: dict[str, Reading] = {}
-    for name in registry.targets:
+    for name in registry.entries:
         cls = registry.find(name)
-        if cls is not None:
-            found[name] = _reading(registry, cls, transformers)
+        place = "model_executor/models/registry.py" if cls is None else tree.place(cls)
+        if cls is None or name in registry.drafts:
+            found[name] = Reading(place, "no-hook", draft=name in registry.drafts)
         else:
-            found[name] = Reading("model_executor/models/registry.py", "no-interface")
+            found[name] = _reading(registry, cls, transformers)
     return found
 
 
@@ -97,7 +97,7 @@ def _reading(registry: Registry, cls: ClassSource, transformers: str) -> Reading
     interface = tree.find(f"{MODELS}.interfaces", INTERFACE)
     setter = tree.provider(cls, SETTER)
     if setter is None or (interface is not None and not _implements(tree, cls, interface)):
-        return Reading(place, "no-interface")
+        return Reading(place, "no-hook")
     inherited = interface is not None and setter.name == INTERFACE
     hook = place if inherited else tree.place(setter, setter.methods[SETTER])
     if _wants_newer_transformers(setter.bodies[SETTER], transformers):

@@ -1,0 +1,407 @@
+"""Ask an SGLang release what it does with a draft, by letting it.
+
+    python -m tests.conformance.sglang_oracle --sources DIR --release R DRAFT...
+
+prints one JSON line per draft folder. The release's own server arguments, model config, class resolution,
+draft class, weight iterator, ``load_weights`` and draft worker run, on the CPU, with one rank and a
+stand-in target model. Every parameter holds NaN before loading, and every stored tensor holds a constant
+of its own (``corpus.write``), so what reached where can be read off afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+from tests.conformance import sglang_registry, sglang_runtime, sglang_world, sources
+from tests.conformance.draft import HIDDEN, VOCAB
+
+TARGET_EMBEDDING: Final = 512.0
+TARGET_HEAD: Final = 1024.0
+MESSAGE_LIMIT: Final = 600
+
+
+@dataclass
+class Trace:
+    """What was seen of one draft on its way in."""
+
+    stage: str = "config"
+    values: dict[str, float] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    reached: set[str] = field(default_factory=set)
+    padded: set[str] = field(default_factory=set)
+    copies: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, list[int]] = field(default_factory=dict)
+    map_from: str | None = None
+
+
+class Oracle:
+    """One release, ready to be asked."""
+
+    def __init__(self, folder: Path, release: str, transformers_root: Path) -> None:
+        sglang_runtime.prepare(folder, release, transformers_root)
+        self.release = release
+        self.workdir = tempfile.TemporaryDirectory()
+        sglang_registry.fill(folder)
+        self.loader = importlib.import_module("sglang.srt.model_loader.loader")
+        self.config = importlib.import_module("sglang.srt.configs.model_config")
+        from tests.conformance import sglang_worker
+
+        self.worker = sglang_worker.DraftWorker(folder, release)
+        self.key = sglang_worker.release_key(release)
+        args = sglang_world.server_args(self._target(HIDDEN), self._target(HIDDEN))
+        sglang_world.publish(args)
+        sglang_world.one_rank(args)
+
+    def ask(self, draft: Path) -> dict[str, Any]:
+        """The answer for one draft folder, ready for JSON."""
+        import torch
+
+        trace = Trace()
+        error: BaseException | None = None
+        result: dict[str, Any] = {}
+        try:
+            result = self._load(draft, trace)
+        except Exception as raised:  # noqa: BLE001 - whatever the runtime raises is the answer
+            error = raised
+        finally:
+            torch.set_default_dtype(torch.float32)
+        fields = {
+            "unfilled": [], "dropped": [], "altered": [], **result,
+        }  # fmt: skip
+        silent = any(fields[name] for name in ("unfilled", "dropped", "altered"))
+        return {
+            "outcome": "error" if error else "silent" if silent else "ok",
+            "stage": trace.stage,
+            "error": None if error is None else _worded(error),
+            **fields,
+            "params": trace.shapes,
+        }
+
+    def _target(self, hidden: int) -> Path:
+        """A config of a plain Llama target model of that width; context length 2048."""
+        folder = Path(self.workdir.name) / f"target{hidden}"
+        if not folder.is_dir():
+            folder.mkdir()
+            (folder / "config.json").write_text(json.dumps(_target_config(hidden)))
+        return folder
+
+    def _load(self, draft: Path, trace: Trace) -> dict[str, Any]:
+        import torch
+
+        fields = json.loads((draft / "config.json").read_text())
+        hidden = target_width(fields)
+        args = sglang_world.server_args(self._target(hidden), draft)
+        sglang_world.publish(args)
+        model_config = self._model_config(args, draft)
+        trace.stage = "build"
+        model = self._read_weights(model_config, draft, trace)
+        loaded = _snapshot(model)
+        trace.stage = "after-load"
+        target = _target_runner(hidden, model_config, self._target(hidden))
+        token_map = self.worker.finish(model, model_config, target)
+        trace.stage = "done"
+        read, failure = self._read_by_forward(model, fields, hidden)
+        filled_by_loading = {n for n, t in loaded.items() if not _holes(model, n, t)}
+        unfilled = [
+            name
+            for name, parameter in model.named_parameters()
+            if name in read and _holes(model, name, parameter)
+        ]
+        final = _counts(loaded.values(), trace.values)
+        torch.set_default_dtype(torch.float32)
+        return {
+            **_judge(trace, final),
+            "unfilled": sorted(unfilled),
+            "from_target": sorted(
+                name
+                for name, parameter in model.named_parameters()
+                if bool((parameter == TARGET_EMBEDDING).any() or (parameter == TARGET_HEAD).any())
+            ),
+            "filled": sorted(filled_by_loading),
+            "unread": sorted(set(dict(model.named_parameters())) - read),
+            "token_map": None
+            if token_map is None
+            else {
+                "from": trace.map_from,
+                "shape": list(token_map.shape),
+                "dtype": str(token_map.dtype).removeprefix("torch."),
+            },
+            "class": type(model).__name__,
+            "dtype": str(model_config.dtype).removeprefix("torch."),
+            "forward_error": failure,
+        }
+
+    def _model_config(self, args: Any, draft: Path) -> Any:
+        """As ``TpModelWorker`` does for its draft (managers/tp_worker.py), context of the target."""
+        import inspect
+
+        cls = self.config.ModelConfig
+        context = 2048
+        if not hasattr(cls, "from_server_args"):
+            return cls(
+                str(draft),
+                trust_remote_code=args.trust_remote_code,
+                revision=args.revision,
+                context_length=context,
+                model_override_args=args.json_model_override_args,
+                is_embedding=args.is_embedding,
+                dtype=args.dtype,
+                quantization=args.quantization,
+            )
+        known = inspect.signature(cls.from_server_args).parameters
+        given: dict[str, Any] = {"model_path": str(draft), "is_draft_model": True}
+        if "model_revision" in known:
+            given["model_revision"] = None
+        if "context_length" in known:
+            given["context_length"] = context
+        else:
+            args.context_length = context
+        return cls.from_server_args(args, **given)
+
+    def _read_weights(self, model_config: Any, draft: Path, trace: Trace) -> Any:
+        """Build and load with the release's ``DefaultModelLoader``, watching every tensor go in."""
+        load_config = importlib.import_module("sglang.srt.configs.load_config").LoadConfig()
+        device = importlib.import_module("sglang.srt.configs.device_config").DeviceConfig("cuda")
+        build = self.loader._initialize_model
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            model = build(*args, **kwargs)
+            trace.shapes = {n: list(p.shape) for n, p in model.named_parameters()}
+            _poison(model)
+            model.load_weights = _watch(model, model.load_weights, trace)
+            trace.stage = "load"
+            return model
+
+        loader = self.loader.DefaultModelLoader(load_config)
+        self.loader._initialize_model = watched
+        try:
+            return loader.load_model(model_config=model_config, device_config=device)
+        finally:
+            self.loader._initialize_model = build
+
+    def _read_by_forward(
+        self, model: Any, fields: dict[str, Any], hidden: int
+    ) -> tuple[set[str], str | None]:
+        from tests.conformance import sglang_forward
+
+        width = self._aux_width(fields, hidden)
+        if type(model).__name__ == "Eagle3DeepseekV2ForCausalLM":
+            # models/kimi_k25_eagle3.py forward and deepseek_v2.py read every parameter; fc and
+            # fc_norm only when the incoming width is not the draft's own.
+            names = set(dict(model.named_parameters()))
+            if width == model.config.hidden_size:
+                names = {n for n in names if not n.startswith(("model.fc.", "model.fc_norm."))}
+            return names, None
+        return sglang_forward.parameters_read(model, width)
+
+    def _aux_width(self, fields: dict[str, Any], hidden: int) -> int:
+        """Width of what the target hands over: model_runner.py's reading of ``eagle_config``."""
+        ids = None
+        if self.key >= (0, 4, 9):
+            try:
+                nested = fields["eagle_config"]
+                if self.key >= (0, 5, 8) and not nested.get("use_aux_hidden_state", True):
+                    return hidden
+                ids = nested["eagle_aux_hidden_state_layer_ids"]
+            except Exception:  # noqa: BLE001 - as the runtime does
+                ids = None
+        return hidden * (3 if ids is None else len(ids))
+
+
+def target_width(fields: dict[str, Any]) -> int:
+    """The width of the target model a draft config asks for."""
+    for key in ("target_hidden_size", "hidden_size"):
+        if isinstance(fields.get(key), int):
+            return int(fields[key])
+    return HIDDEN
+
+
+def _target_config(hidden: int) -> dict[str, Any]:
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": hidden,
+        "intermediate_size": 160,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "num_hidden_layers": 24,
+        "vocab_size": VOCAB,
+        "max_position_embeddings": 2048,
+        "rms_norm_eps": 1e-06,
+        "tie_word_embeddings": False,
+        "torch_dtype": "bfloat16",
+    }
+
+
+def _target_runner(hidden: int, model_config: Any, path: Path) -> Any:
+    """The target model's runner as the draft worker sees it: embedding and head, padded to 64 rows."""
+    import torch
+
+    def weight(value: float) -> Any:
+        rows = -(-VOCAB // 64) * 64
+        data = torch.full((rows, hidden), value, dtype=model_config.dtype)
+        return torch.nn.Parameter(data, requires_grad=False)
+
+    embed, head = weight(TARGET_EMBEDDING), weight(TARGET_HEAD)
+    model = SimpleNamespace(get_embed_and_head=lambda: (embed, head), lm_head=None)
+    return SimpleNamespace(
+        model=model,
+        model_config=SimpleNamespace(model_path=str(path), revision=None),
+        load_config=None,
+    )
+
+
+def _poison(model: Any) -> None:
+    import torch
+
+    for parameter in model.parameters():
+        if parameter.is_floating_point():
+            parameter.data.fill_(float("nan"))
+        else:
+            parameter.data.fill_(torch.iinfo(parameter.dtype).max)
+
+
+def _watch(model: Any, load: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
+    def watched(weights: Iterable[tuple[str, Any]]) -> Any:
+        return load(_observed(model, weights, trace))
+
+    return watched
+
+
+def _observed(
+    model: Any, weights: Iterable[tuple[str, Any]], trace: Trace
+) -> Iterator[tuple[str, Any]]:
+    """Hand on each tensor and look, when the loader asks for the next, where it went."""
+    zeros = _zeros(model)
+    for name, tensor in weights:
+        value = float(tensor.flatten()[0]) if tensor.numel() else float("nan")
+        plain = name.rpartition(".")[2] not in ("d2t", "t2d") and tensor.dtype.is_floating_point
+        if plain:
+            trace.values[name] = value
+            trace.sizes[name] = tensor.numel()
+        before = getattr(model, "hot_token_id", None)
+        yield name, tensor
+        if getattr(model, "hot_token_id", None) is not before:
+            trace.map_from = name
+        if plain:
+            copied = _counts([p.data for p in model.parameters()], {name: value})[name]
+            trace.copies[name] = copied
+            if copied:
+                trace.reached.add(name)
+        elif name.rpartition(".")[2] not in ("d2t", "t2d"):
+            trace.values[name] = float("nan")
+            trace.sizes[name] = tensor.numel()
+        now = _zeros(model)
+        if now > zeros:
+            trace.padded.add(name)
+        zeros = now
+
+
+def _zeros(model: Any) -> int:
+    """Zeros in all parameters, the padding rows of vocabulary tables aside. No stored constant is 0."""
+    return sum(
+        int((_own_rows(model, name, p) == 0).sum()) for name, p in model.named_parameters()
+    )
+
+
+def _own_rows(model: Any, name: str, parameter: Any) -> Any:
+    """A vocabulary table without the rows that round it up to a multiple of 64."""
+    owner = model.get_submodule(name.rpartition(".")[0])
+    rows = getattr(owner, "org_vocab_size", None)
+    data = parameter.data
+    return data[:rows] if rows is not None and name.endswith(".weight") else data
+
+
+def _holes(model: Any, name: str, parameter: Any) -> bool:
+    import torch
+
+    data = _own_rows(model, name, parameter)
+    if data.is_floating_point():
+        return bool(torch.isnan(data.float()).any())
+    return bool((data == torch.iinfo(data.dtype).max).any())
+
+
+def _snapshot(model: Any) -> dict[str, Any]:
+    return {name: p.detach().clone() for name, p in model.named_parameters()}
+
+
+def _counts(tensors: Iterable[Any], values: dict[str, float]) -> dict[str, int]:
+    """How often each stored tensor's constant occurs in ``tensors``."""
+    held = list(tensors)
+    return {name: sum(int((t == value).sum()) for t in held) for name, value in values.items()}
+
+
+def _judge(trace: Trace, final: dict[str, int]) -> dict[str, Any]:
+    """Dropped, altered and replaced tensors, from constants counted during and after loading."""
+    dropped, altered, replaced = [], {}, []
+    for name in trace.values:
+        if "rotary_emb" in name:
+            continue
+        if not final[name] and name not in trace.reached:
+            dropped.append(name)
+        elif not final[name]:
+            replaced.append(name)
+        copies = max(final[name], trace.copies.get(name, 0))
+        if copies and copies != trace.sizes[name]:
+            altered[name] = "cut" if copies < trace.sizes[name] else "spread"
+        if name in trace.padded:
+            altered[name] = "padded"
+    return {
+        "dropped": sorted(dropped),
+        "altered": sorted(altered),
+        "altered_how": dict(sorted(altered.items())),
+        "replaced": sorted(replaced),
+    }
+
+
+def _worded(error: BaseException) -> dict[str, str]:
+    import traceback
+
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/sglang/" in f.filename]
+    place = ""
+    if frames:
+        place = f"{frames[-1].filename.split('/sglang/', 1)[1]}:{frames[-1].lineno}"
+    return {
+        "type": type(error).__name__,
+        "message": str(error)[:MESSAGE_LIMIT],
+        "where": place,
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sources", type=Path, required=True, help="the unpacked release")
+    parser.add_argument("--release", required=True)
+    parser.add_argument("--transformers", type=Path, default=sources.cache() / "transformers")
+    parser.add_argument("drafts", nargs="*", help="folders; - reads one a line from stdin")
+    given = parser.parse_args(argv)
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    drafts = given.drafts
+    if drafts == ["-"]:
+        drafts = [line.strip() for line in sys.stdin if line.strip()]
+    # What a runtime prints must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    oracle = Oracle(given.sources, given.release, given.transformers)
+    for draft in drafts:
+        folder = Path(draft)
+        print(json.dumps({"case": folder.name, **oracle.ask(folder)}), file=answers, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
