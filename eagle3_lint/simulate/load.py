@@ -60,6 +60,9 @@ class _Player:
             self.dropped[tensor] = step.source
         elif step.do == "map":
             self.vocabulary_map = tensor
+        elif step.do == "mistake":
+            self.vocabulary_map = tensor
+            self.dropped[tensor] = step.source
         elif step.do == "load":
             return self._look_up(step, tensor, key, shape)
         elif step.find not in key:

@@ -27,6 +27,7 @@ _KEPT = frozenset(
         "get_eagle3_default_aux_hidden_state_layers",
         "get_language_model",
         "_init_model",
+        "_verify_args",
     }
 )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ TARGETS = Path(__file__).resolve().parent.parent / "targets"
 
 #: Architecture → release → what was read.
 Readings = dict[str, dict[str, Reading]]
-Test = Callable[[Reading], bool]
 
 
 class Ranges:
@@ -99,89 +98,184 @@ def transformers_pin(folder: Path) -> str:
 class Table:
     """Everything that is known about the targets of one runtime."""
 
-    def __init__(
-        self, runtime: str, ranges: Ranges, readings: Readings, overrides: Mapping[str, Any]
-    ) -> None:
-        self.runtime, self.ranges, self.readings = runtime, ranges, readings
-        self.errors = [e for e in overrides["error"] if e["runtime"] == runtime]
-        self.defects = [d for d in overrides["defect"] if d["runtime"] == runtime]
-        self.sound = [s for s in overrides["sound"] if s["runtime"] == runtime]
-        self.model_types = {
-            name: entry["model_type"]
-            for entry in overrides["model_type"]
-            if entry["runtime"] == runtime
-            for name in entry["architectures"]
+    def __init__(self, runtime: str, releases: Sequence[str], overrides: Mapping[str, Any]) -> None:
+        self.runtime = runtime
+        self.ranges = Ranges(releases)
+        self.overrides = {
+            kind: [entry for entry in entries if entry["runtime"] == runtime]
+            for kind, entries in overrides.items()
         }
         self.complaints: list[str] = []
 
-    def entry(self, name: str) -> dict[str, Any]:
-        """What the file says of one architecture."""
-        seen = self.readings[name]
+    def entry(self, name: str, seen: Mapping[str, Reading]) -> dict[str, Any]:
+        """What the file says of one architecture, given what each release that has it says."""
         entry: dict[str, Any] = {"registered": self.ranges.hull(list(seen))}
         if all(reading.draft for reading in seen.values()):
-            return {**entry, "draft": True, "source": _places(seen, lambda r: r.place)}
-        broken = self._broken(name)
-        feeds = [r for r, reading in seen.items() if reading.lacks is None and r not in broken]
+            return {**entry, "draft": True, "source": _places(seen)}
+        broken = self._broken(name, seen)
+        feeds = {r: reading for r, reading in seen.items() if not reading.lacks and r not in broken}
         if feeds:
             entry["eagle3"] = self.ranges.spans(feeds)
-        entry |= self._policies(seen, feeds)
-        why = self._why_not(seen) + [self._defect(d) for d in self.defects if name in d["in"]]
-        if why:
+        if why := self._grouped("case", {r: _case(seen[r], broken.get(r)) for r in seen}):
             entry["why_not"] = why
-        if name in self.model_types:
-            entry["model_type"] = self.model_types[name]
-        fed = {r: seen[r] for r in feeds}
-        entry["source"] = _places(fed or seen, lambda r: r.hook or r.place)
-        return entry
+        if policies := self._grouped("policy", {r: feeds[r].policy for r in feeds}):
+            entry["policy"] = policies
+        for kind in self.overrides["model_type"]:
+            if name in kind["architectures"]:
+                entry["model_type"] = kind["model_type"]
+        notes = [
+            {"in": note["in"][name], "note": note["why"], "source": note["source"]}
+            for note in [*self.overrides["defect"], *self.overrides["note"]]
+            if name in note["in"]
+        ]
+        if notes:
+            entry["notes"] = notes
+        return {**entry, "source": _places(feeds or seen)}
 
-    def _broken(self, name: str) -> set[str]:
-        """Releases in which a hook is there and a human found that it does not work."""
-        seen = self.readings[name]
-        doubted = {r for r, reading in seen.items() if reading.lacks is None and reading.doubts}
-        broken: set[str] = set()
-        for entry in self.defects:
-            if name in entry["in"]:
-                broken |= set(self.ranges.covered(entry["in"][name]))
-        stale = [r for r in broken if r not in seen or seen[r].lacks is not None]
-        if stale:
-            self.complaints.append(f"{name}: a defect covers {stale}, which have no hook")
-        for entry in self.sound:
-            if name in entry["architectures"]:
-                doubted -= set(self.ranges.covered(entry.get("in", "")))
-        for release in sorted(doubted - broken, key=Version):
-            self.complaints.append(f"{name} {release}: {'; '.join(seen[release].doubts)}")
+    def _broken(self, name: str, seen: Mapping[str, Reading]) -> dict[str, str]:
+        """Releases whose hook does not work, as a human found, with the case."""
+        broken = {
+            release: defect["case"]
+            for defect in self.overrides["defect"]
+            if name in defect["in"]
+            for release in self.ranges.covered(defect["in"][name])
+        }
+        for release in broken:
+            if release not in seen or seen[release].lacks:
+                self.complaints.append(f"{name} {release}: has no hook that could be defective")
+        sound = {
+            release
+            for checked in self.overrides["sound"]
+            if name in checked["in"]
+            for release in self.ranges.covered(checked["in"][name])
+        }
+        for release, reading in seen.items():
+            if not reading.lacks and reading.doubts and release not in broken.keys() | sound:
+                self.complaints.append(f"{name} {release}: {'; '.join(reading.doubts)}")
         return broken
 
-    def _policies(self, seen: Mapping[str, Reading], feeds: Sequence[str]) -> dict[str, Any]:
-        named: dict[str, list[str]] = {}
-        for release in feeds:
-            policy = seen[release].policy
-            if policy is not None:
-                named.setdefault(policy, []).append(release)
-        spans = [
-            {"in": span, "policy": policy}
-            for policy, releases in named.items()
-            for span in self.ranges.spans(releases)
-        ]
-        return {"policy": spans} if spans else {}
-
-    def _why_not(self, seen: Mapping[str, Reading]) -> list[dict[str, Any]]:
-        """The cases other than the usual one, that the hook is not there."""
-        cases: dict[str, list[str]] = {}
-        for release, reading in seen.items():
-            if reading.lacks not in (None, "no-hook"):
-                cases.setdefault(str(reading.lacks), []).append(release)
+    def _grouped(self, key: str, values: Mapping[str, str | None]) -> list[dict[str, str]]:
+        """Ranges in which a value holds; releases without one are left out."""
+        releases: dict[str, list[str]] = {}
+        for release, value in values.items():
+            if value is not None:
+                releases.setdefault(value, []).append(release)
         return [
-            {"in": span, "case": case}
-            for case, releases in cases.items()
-            for span in self.ranges.spans(releases)
+            {"in": span, key: value}
+            for value, holding in releases.items()
+            for span in self.ranges.spans(holding)
         ]
 
-    def _defect(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
+    def errors(self, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+        """What is raised in each state; complains when a state that occurs has not exactly one."""
+        listed = [
+            {key: value for key, value in error.items() if key != "runtime"}
+            for error in self.overrides["error"]
+        ]
+        occurring = {("no-hook", release) for release in self.ranges.releases}
+        for entry in entries.values():
+            for why in entry.get("why_not", ()):
+                occurring |= {(why["case"], r) for r in self.ranges.covered(why["in"])}
+        for case, release in sorted(occurring):
+            matching = [
+                error
+                for error in listed
+                if error["state"] == case and release in self.ranges.covered(error["in"])
+            ]
+            if len(matching) != 1:
+                self.complaints.append(f"{len(matching)} errors for {case} in {release}")
+        return listed
 
 
-def _places(seen: Mapping[str, Reading], place: Callable[[Reading], str]) -> list[str]:
-    """Where it was read in the first and in the newest of some releases."""
-    first, last = next(iter(seen)), list(seen)[-1]
-    return list(dict.fromkeys(f"{r} {place(seen[r])}" for r in (first, last)))
+def _case(reading: Reading, defect: str | None) -> str | None:
+    """Why a release cannot feed a draft, other than for want of a hook."""
+    case = defect or reading.lacks
+    return None if case == "no-hook" else case
+
+
+def _places(seen: Mapping[str, Reading]) -> list[str]:
+    """Where it was read, in the first and in the newest of some releases."""
+    ends = (next(iter(seen)), list(seen)[-1])
+    return list(dict.fromkeys(f"{r} {seen[r].hook or seen[r].place}" for r in ends))
+
+
+def read_releases(
+    folder: Path, runtime: str, releases: Sequence[str]
+) -> tuple[Readings, list[dict[str, Any]]]:
+    """What every release says, and the lists of model types (none for SGLang)."""
+    readings: Readings = {}
+    lists: dict[tuple[tuple[str, ...], str], list[tuple[str, str]]] = {}
+    for release in releases:
+        tree = SourceTree(folder / release, runtime)
+        if runtime == "vllm":
+            found = vllm_targets.read(tree, transformers_pin(folder / release))
+            allowed = vllm_targets.whitelist(tree)
+            if allowed is not None:
+                same = lists.setdefault((allowed.substrings, allowed.raises), [])
+                same.append((release, allowed.place))
+        else:
+            found = sglang_targets.read(tree)
+        for name, reading in found.items():
+            readings.setdefault(name, {})[release] = reading
+    ranges = Ranges(releases)
+    whitelists = [
+        {
+            "in": span,
+            "model_types": list(words),
+            "raises": message,
+            "source": "; ".join(f"{r} {place}" for r, place in (where[0], where[-1])),
+        }
+        for (words, message), where in lists.items()
+        for span in ranges.spans([release for release, _ in where])
+    ]
+    return readings, whitelists
+
+
+def dump(table: Mapping[str, Any]) -> str:
+    """JSON with one architecture a line, so that a new release shows as a short diff."""
+
+    def compact(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+    lines = [f"{compact(key)}: {compact(value)}" for key, value in table.items()
+             if key != "architectures"]
+    entries = [f"{compact(k)}: {compact(v)}" for k, v in sorted(table["architectures"].items())]
+    return "{\n" + ",\n".join([*lines, '"architectures": {\n' + ",\n".join(entries)]) + "\n}}\n"
+
+
+def build(folder: Path, runtime: str) -> str:
+    """The text of ``rules/targets/<runtime>.json``.
+
+    Raises:
+        SystemExit: something was read that a human has to look at first.
+    """
+    overrides = tomllib.loads((TARGETS / "overrides.toml").read_text(encoding="utf-8"))
+    overrides.pop("schema")
+    releases = unpacked(folder, runtime)
+    readings, whitelists = read_releases(folder, runtime, releases)
+    table = Table(runtime, releases, overrides)
+    entries = {name: table.entry(name, seen) for name, seen in readings.items()}
+    errors = table.errors(entries)
+    if table.complaints:
+        raise SystemExit("\n".join([f"{runtime}: look at these first:", *table.complaints]))
+    return dump(
+        {
+            "schema": "eagle3-lint/targets/1",
+            "runtime": runtime,
+            "releases": releases,
+            "errors": errors,
+            "whitelists": whitelists,
+            "architectures": entries,
+        }
+    )
+
+
+def main(folder: Path, runtimes: Sequence[str]) -> None:
+    """Write the file of each runtime."""
+    for runtime in runtimes:
+        text = build(folder / runtime, runtime)
+        (TARGETS / f"{runtime}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:] or ["sglang", "vllm"])

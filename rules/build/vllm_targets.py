@@ -27,7 +27,7 @@ SETTER = "set_aux_hidden_state_layers"
 
 #: Where SpeculativeConfig has been, newest first.
 _CONFIG_FILES = ("vllm.config.speculative", "vllm.config")
-_WHITELISTS = ("eagle3_target_supported", "aux_hidden_states_supported")
+_WHITELISTS = frozenset({"eagle3_target_supported", "aux_hidden_states_supported"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,13 @@ class Whitelist:
     """Substrings, one of which the target's text model_type must contain.
 
     Attributes:
-        message: what is raised otherwise; ``{allowed}`` and ``{model_type}`` stand for the values.
+        raises: class and text of the exception; ``{known}`` and ``{model_type}`` are filled in.
+            Pydantic wraps a ValueError into its ValidationError, which is a ValueError too.
+        place: file and line of the raise.
     """
 
     substrings: tuple[str, ...]
-    message: str
+    raises: str
     place: str
 
 
@@ -169,42 +171,39 @@ def _registered(registry: Registry, cls: ClassSource) -> list[ClassSource]:
 def whitelist(tree: SourceTree) -> Whitelist | None:
     """The list of model types that may be targets; None when the release has none."""
     for module in _CONFIG_FILES:
-        path = tree.path(module)
-        text = path.read_text(encoding="utf-8-sig") if path is not None else ""
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef) and node.name == "_verify_args":
-                found = _whitelist(node)
-                if found is not None and path is not None:
-                    inside = path.relative_to(tree.root / PACKAGE).as_posix()
-                    return Whitelist(found[0], found[1], f"{inside}:{found[2]}")
+        path, source = tree.path(module), tree.module(module)
+        if path is None or source is None or "SpeculativeConfig" not in source.classes:
+            continue
+        verify = source.classes["SpeculativeConfig"].bodies["_verify_args"]
+        plain = source.imports.get("dataclass", ("", None))[0] == "dataclasses"
+        kind = "ValueError: " if plain else "ValidationError: Value error, "
+        inside = path.relative_to(tree.root / PACKAGE).as_posix()
+        for node in ast.walk(verify):
+            if isinstance(node, ast.If) and "hf_text_config.model_type" in ast.unparse(node.test):
+                for raised in node.body:
+                    message = _message(raised)
+                    if "only supported for" in message:
+                        words = _substrings(verify, node.test)
+                        return Whitelist(words, kind + message, f"{inside}:{raised.lineno}")
     return None
 
 
-def _whitelist(verify: ast.FunctionDef) -> tuple[tuple[str, ...], str, int] | None:
-    lists: dict[str, list[str]] = {}
+def _substrings(verify: ast.FunctionDef, test: ast.expr) -> tuple[str, ...]:
+    """The list that the test names, or the one word that it compares with."""
+    named = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)} & _WHITELISTS
     for node in ast.walk(verify):
-        if isinstance(node, ast.Assign) and dotted(node.targets[0]) in _WHITELISTS:
-            lists[dotted(node.targets[0])] = ast.literal_eval(node.value)
-    for node in ast.walk(verify):
-        if not isinstance(node, ast.If) or "hf_text_config.model_type" not in ast.unparse(node.test):
-            continue
-        raised = next((n for n in node.body if isinstance(n, ast.Raise)), None)
-        if raised is None or not isinstance(raised.exc, ast.Call):
-            continue
-        message = _template(raised.exc.args[0])
-        if "only supported for" not in message:
-            continue
-        named = next((lists[n.id] for n in ast.walk(node.test) if isinstance(n, ast.Name)
-                      and n.id in lists), None)
-        literal = next((n.left.value for n in ast.walk(node.test) if isinstance(n, ast.Compare)
-                        and isinstance(n.left, ast.Constant)), None)
-        substrings = tuple(named) if named is not None else (str(literal),)
-        return substrings, message, raised.lineno
-    return None
+        if isinstance(node, ast.Assign) and dotted(node.targets[0]) in named:
+            return tuple(ast.literal_eval(node.value))
+    compared = (n.left for n in ast.walk(test) if isinstance(n, ast.Compare))
+    words = [n.value for n in compared if isinstance(n, ast.Constant)]
+    return (str(words[0]),)
 
 
-def _template(message: ast.expr) -> str:
-    """An f-string with its values named ``{allowed}`` and ``{model_type}``."""
+def _message(statement: ast.stmt) -> str:
+    """The text of a raise, its f-string values named ``{known}`` and ``{model_type}``."""
+    if not isinstance(statement, ast.Raise) or not isinstance(statement.exc, ast.Call):
+        return ""
+    message = statement.exc.args[0]
     if not isinstance(message, ast.JoinedStr):
         return str(ast.literal_eval(message))
     text = ""
@@ -213,7 +212,7 @@ def _template(message: ast.expr) -> str:
             text += str(part.value)
         elif isinstance(part, ast.FormattedValue):
             name = dotted(part.value)
-            text += {"self.method": "eagle3"}.get(
-                name, "{allowed}" if name in _WHITELISTS else "{model_type!r}"
+            text += "eagle3" if name == "self.method" else "{known}" if name in _WHITELISTS else (
+                "'{model_type}'"
             )
     return text

@@ -137,6 +137,10 @@ def prepare(sources: Path, release: str, transformers_root: Path) -> None:
         if (sources / f"{name.replace('.', '/')}.py").is_file():
             standin.module(name)
     _stand_in_for_triton()
+    # From 0.4.7 to 0.5.x rotary embedding asks vLLM for a kernel when head_dim is none of 64, 128, 256
+    # and 512; published drafts have those, the small ones here do not (layers/rotary_embedding.py).
+    standin.module("vllm")
+    standin.module("vllm._custom_ops")
     _pretend_cuda()
 
 
@@ -184,6 +188,7 @@ def _pretend_cuda() -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, lambda *_, _answer=answer, **__: _answer)
+    vars(torch.cuda).update(Stream=standin.Standin, Event=standin.Standin)
     _place_cuda_on_cpu(torch)
     _register_fakes_of_missing_operators(torch)
     cpu: Any = torch._C._cpu
