@@ -108,7 +108,9 @@ def _unresolved(subject: Subject) -> Finding:
     since = _first_release(subject, written)
     if since is not None and written not in subject.release.drafts:
         values["since"] = since
-        return Finding("E3L109", values, subject.field("/architectures"), source)
+        return Finding(
+            "E3L109", values, subject.field("/architectures"), source, _architecture_fix(subject)
+        )
     if failure.type == "ValueError" and "model type" in failure.message:
         return Finding("E3L105", values, subject.field("/model_type"), source)
     values["suggestion"] = _suggestion(subject)

@@ -202,7 +202,11 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
         {"eagle_config": {"eagle_aux_hidden_state_layer_ids": "2,30,58"}},
         {"model_type": ["llama"]},
         {"vocab_size": True},
-        {"transformer_layer_config": 3, "speculators_config": 4, "speculators_model_type": "eagle3"},
+        {
+            "transformer_layer_config": 3,
+            "speculators_config": 4,
+            "speculators_model_type": "eagle3",
+        },
     ],
     ids=lambda change: json.dumps(change)[:40],
 )

@@ -1,9 +1,9 @@
 """A small EAGLE-3 draft as data, and the edits that turn a good one into every other.
 
-No tensor values here and no torch: a draft is a ``config.json`` and the names, dtypes and shapes of a
-safetensors header. Sizes are tiny but all different where the loaders treat them differently, so that a
-tensor cannot land in the wrong place unseen (``num_heads * head_dim == hidden`` is the exception: it is
-what published drafts have; the ``wide heads`` cases break it).
+No tensor values here and no torch: a draft is a ``config.json`` and the names, dtypes and shapes of
+a safetensors header. Sizes are tiny but all different where the loaders treat them differently, so
+that a tensor cannot land in the wrong place unseen (``num_heads * head_dim == hidden`` is the
+exception: it is what published drafts have; the ``wide heads`` cases break it).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ Shape = tuple[int, ...]
 Spec = tuple[str, Shape]
 
 OFFSETS: Final = tuple(20 * (i // 10) for i in range(DRAFT_VOCAB))
-"""A healthy d2t: runs of ten consecutive target ids, 20 apart; the last id is 319 + 620 = 939 < VOCAB."""
+"""A healthy d2t: runs of ten consecutive target ids, 20 apart; the last id is 319 + 620 = 939 <
+VOCAB."""
 
 LLAMA_CONFIG: Final[Mapping[str, Any]] = {
     "architectures": ["LlamaForCausalLMEagle3"],
@@ -85,8 +86,8 @@ MLA_CONFIG: Final[Mapping[str, Any]] = {
 class Draft:
     """A draft under construction. Every method returns a changed copy.
 
-    ``d2t`` holds the values of the tensor ``d2t`` in row-major order, or None when there is no such tensor
-    or its values do not matter.
+    ``d2t`` holds the values of the tensor ``d2t`` in row-major order, or None when there is no such
+    tensor or its values do not matter.
     """
 
     fields: Mapping[str, Any]
@@ -108,7 +109,8 @@ class Draft:
         return replace(self, tensors={**self.tensors, name: (dtype, shape)})
 
     def drop(self, *names: str) -> Draft:
-        """Remove tensors. Raises KeyError for one that is not there, so that no case tests nothing."""
+        """Remove tensors. Raises KeyError for one that is not there, so that no case tests
+        nothing."""
         for name in names:
             self.tensors[name]
         kept = {k: v for k, v in self.tensors.items() if k not in names}
@@ -148,7 +150,8 @@ def attention(
     kv_heads: int = KV_HEADS,
     head_dim: int = HEAD_DIM,
 ) -> dict[str, Spec]:
-    """Grouped-query attention: q [heads*d, inputs], k and v [kv_heads*d, inputs], o [HIDDEN, heads*d]."""
+    """Grouped-query attention: q [heads*d, inputs], k and v [kv_heads*d, inputs], o [HIDDEN,
+    heads*d]."""
     q, kv = heads * head_dim, kv_heads * head_dim
     return {
         f"{prefix}self_attn.q_proj.weight": ("BF16", (q, inputs)),

@@ -1,7 +1,9 @@
-"""Single edits of a good Llama draft: each is one row of a table, and pairs of rows make harder drafts.
+"""Single edits of a good Llama draft: each is one row of a table, and pairs of rows make harder
+drafts.
 
-An edit takes a draft whose decoder layer is under ``midlayer.`` and returns the changed draft. Whether an
-edit is harmless, silent or fatal is for the runtime to say: nothing here expects anything.
+An edit takes a draft whose decoder layer is under ``midlayer.`` and returns the changed draft.
+Whether an edit is harmless, silent or fatal is for the runtime to say: nothing here expects
+anything.
 """
 
 from __future__ import annotations
@@ -88,9 +90,9 @@ SWITCHES: Final[dict[str, Edit]] = {
     ).config(fc_norm=True),
     "fc_norm false with tensors": lambda d: _fc_norms(d, *THREE_FC_NORMS).config(fc_norm=False),
     "fc_norm nested": lambda d: _fc_norms(d, *THREE_FC_NORMS).eagle(fc_norm=True),
-    "fc_norm too wide": lambda d: _fc_norms(d, *THREE_FC_NORMS)
-    .put("fc_norm.0.weight", HIDDEN + 8)
-    .config(fc_norm=True),
+    "fc_norm too wide": lambda d: (
+        _fc_norms(d, *THREE_FC_NORMS).put("fc_norm.0.weight", HIDDEN + 8).config(fc_norm=True)
+    ),
     "use_aux_norm with aux_norm names": lambda d: _fc_norms(d, *THREE_AUX_NORMS).config(
         use_aux_norm=True
     ),
@@ -109,12 +111,16 @@ SWITCHES: Final[dict[str, Edit]] = {
     "norm_before_fc top": lambda d: d.put("input_norm.weight", AUX * HIDDEN).config(
         norm_before_fc=True
     ),
-    "norm_before_fc nested false, top true": lambda d: d.put("input_norm.weight", AUX * HIDDEN)
-    .eagle(norm_before_fc=False)
-    .config(norm_before_fc=True),
-    "norm_before_fc nested true, top false": lambda d: d.put("input_norm.weight", AUX * HIDDEN)
-    .eagle(norm_before_fc=True)
-    .config(norm_before_fc=False),
+    "norm_before_fc nested false, top true": lambda d: (
+        d.put("input_norm.weight", AUX * HIDDEN)
+        .eagle(norm_before_fc=False)
+        .config(norm_before_fc=True)
+    ),
+    "norm_before_fc nested true, top false": lambda d: (
+        d.put("input_norm.weight", AUX * HIDDEN)
+        .eagle(norm_before_fc=True)
+        .config(norm_before_fc=False)
+    ),
     "norm_before_fc flag alone": lambda d: d.config(norm_before_fc=True),
     "norm_before_fc nested flag alone": lambda d: d.eagle(norm_before_fc=True),
     "input_norm tensor alone": lambda d: d.put("input_norm.weight", AUX * HIDDEN),
@@ -142,30 +148,30 @@ VOCABULARY: Final[dict[str, Edit]] = {
     "draft_vocab_size null, no head": lambda d: d.drop("lm_head.weight", "d2t", "t2d").config(
         draft_vocab_size=None
     ),
-    "draft_vocab_size null, whole head": lambda d: d.drop("d2t", "t2d")
-    .put("lm_head.weight", VOCAB, HIDDEN)
-    .config(draft_vocab_size=None),
-    "draft_vocab_size absent, whole head": lambda d: d.drop("d2t", "t2d")
-    .put("lm_head.weight", VOCAB, HIDDEN)
-    .config(draft_vocab_size=ABSENT),
+    "draft_vocab_size null, whole head": lambda d: (
+        d.drop("d2t", "t2d").put("lm_head.weight", VOCAB, HIDDEN).config(draft_vocab_size=None)
+    ),
+    "draft_vocab_size absent, whole head": lambda d: (
+        d.drop("d2t", "t2d").put("lm_head.weight", VOCAB, HIDDEN).config(draft_vocab_size=ABSENT)
+    ),
     "draft_vocab_size too large": lambda d: d.config(draft_vocab_size=DRAFT_VOCAB + 64),
     "draft_vocab_size too small": lambda d: d.config(draft_vocab_size=DRAFT_VOCAB - 64),
     "draft_vocab_size is vocab_size, short head": lambda d: d.config(draft_vocab_size=VOCAB),
-    "full vocabulary": lambda d: d.drop("d2t", "t2d")
-    .put("lm_head.weight", VOCAB, HIDDEN)
-    .config(draft_vocab_size=VOCAB),
-    "full vocabulary, zero d2t": lambda d: d.mapping((0,) * VOCAB)
-    .put("lm_head.weight", VOCAB, HIDDEN)
-    .config(draft_vocab_size=VOCAB),
+    "full vocabulary": lambda d: (
+        d.drop("d2t", "t2d").put("lm_head.weight", VOCAB, HIDDEN).config(draft_vocab_size=VOCAB)
+    ),
+    "full vocabulary, zero d2t": lambda d: (
+        d.mapping((0,) * VOCAB).put("lm_head.weight", VOCAB, HIDDEN).config(draft_vocab_size=VOCAB)
+    ),
     "full vocabulary, no head": lambda d: d.drop("d2t", "t2d", "lm_head.weight").config(
         draft_vocab_size=VOCAB
     ),
     "full vocabulary, no head, d2t": lambda d: d.drop("lm_head.weight").config(
         draft_vocab_size=VOCAB
     ),
-    "odd draft vocabulary": lambda d: d.mapping(OFFSETS[:300])
-    .put("lm_head.weight", 300, HIDDEN)
-    .config(draft_vocab_size=300),
+    "odd draft vocabulary": lambda d: (
+        d.mapping(OFFSETS[:300]).put("lm_head.weight", 300, HIDDEN).config(draft_vocab_size=300)
+    ),
     "d2t missing": lambda d: d.drop("d2t"),
     "t2d missing": lambda d: d.drop("t2d"),
     "d2t and t2d missing": lambda d: d.drop("d2t", "t2d"),
@@ -185,13 +191,15 @@ VOCABULARY: Final[dict[str, Edit]] = {
     "draft_id_to_target_id": lambda d: d.rename("d2t", "draft_id_to_target_id"),
     "tied": lambda d: d.config(tie_word_embeddings=True),
     "tied, no head": lambda d: d.drop("lm_head.weight").config(tie_word_embeddings=True),
-    "tied, no head, embedding": lambda d: d.drop("lm_head.weight")
-    .embed()
-    .config(tie_word_embeddings=True),
-    "tied, full vocabulary, embedding, head": lambda d: d.drop("d2t", "t2d")
-    .embed()
-    .put("lm_head.weight", VOCAB, HIDDEN)
-    .config(tie_word_embeddings=True, draft_vocab_size=VOCAB),
+    "tied, no head, embedding": lambda d: (
+        d.drop("lm_head.weight").embed().config(tie_word_embeddings=True)
+    ),
+    "tied, full vocabulary, embedding, head": lambda d: (
+        d.drop("d2t", "t2d")
+        .embed()
+        .put("lm_head.weight", VOCAB, HIDDEN)
+        .config(tie_word_embeddings=True, draft_vocab_size=VOCAB)
+    ),
     "tied, draft_vocab_size absent": lambda d: d.drop("lm_head.weight").config(
         tie_word_embeddings=True, draft_vocab_size=ABSENT
     ),
@@ -210,24 +218,28 @@ TARGET_WIDTH: Final[dict[str, Edit]] = {
     "target_hidden_size equal": lambda d: d.config(target_hidden_size=HIDDEN),
     "target_hidden_size null": lambda d: d.config(target_hidden_size=None),
     "target_hidden_size null, embedding": lambda d: d.embed().config(target_hidden_size=None),
-    "wider target, embedding": lambda d: d.embed()
-    .put("fc.weight", HIDDEN, AUX * 96)
-    .config(target_hidden_size=96),
+    "wider target, embedding": lambda d: (
+        d.embed().put("fc.weight", HIDDEN, AUX * 96).config(target_hidden_size=96)
+    ),
     "wider target, no embedding": lambda d: d.put("fc.weight", HIDDEN, AUX * 96).config(
         target_hidden_size=96
     ),
     "wider target, fc of the draft's width": lambda d: d.embed().config(target_hidden_size=96),
     "wider target unnamed": lambda d: d.embed().put("fc.weight", HIDDEN, AUX * 96),
-    "wider target, fc_norm": lambda d: _fc_norms(d.embed(), *THREE_FC_NORMS)
-    .put("fc.weight", HIDDEN, AUX * 96)
-    .put("fc_norm.0.weight", 96)
-    .put("fc_norm.1.weight", 96)
-    .put("fc_norm.2.weight", 96)
-    .config(target_hidden_size=96, fc_norm=True),
-    "wider target, full vocabulary, no head": lambda d: d.embed()
-    .drop("lm_head.weight", "d2t", "t2d")
-    .put("fc.weight", HIDDEN, AUX * 96)
-    .config(target_hidden_size=96, draft_vocab_size=None),
+    "wider target, fc_norm": lambda d: (
+        _fc_norms(d.embed(), *THREE_FC_NORMS)
+        .put("fc.weight", HIDDEN, AUX * 96)
+        .put("fc_norm.0.weight", 96)
+        .put("fc_norm.1.weight", 96)
+        .put("fc_norm.2.weight", 96)
+        .config(target_hidden_size=96, fc_norm=True)
+    ),
+    "wider target, full vocabulary, no head": lambda d: (
+        d.embed()
+        .drop("lm_head.weight", "d2t", "t2d")
+        .put("fc.weight", HIDDEN, AUX * 96)
+        .config(target_hidden_size=96, draft_vocab_size=None)
+    ),
 }
 
 EXTRA: Final[dict[str, Edit]] = {
@@ -314,9 +326,11 @@ def shapes() -> Iterator[tuple[str, Edit]]:
     yield "norm a matrix", lambda d: d.put("norm.weight", 1, HIDDEN)
     yield (
         "qkv read HIDDEN",
-        lambda d: d.put(f"{M}self_attn.q_proj.weight", Q, HIDDEN)
-        .put(f"{M}self_attn.k_proj.weight", KV, HIDDEN)
-        .put(f"{M}self_attn.v_proj.weight", KV, HIDDEN),
+        lambda d: (
+            d.put(f"{M}self_attn.q_proj.weight", Q, HIDDEN)
+            .put(f"{M}self_attn.k_proj.weight", KV, HIDDEN)
+            .put(f"{M}self_attn.v_proj.weight", KV, HIDDEN)
+        ),
     )
     yield (
         "kv heads repeated",
@@ -345,4 +359,5 @@ PAIRED: Final[dict[str, Edit]] = {
     "unknown weight": EXTRA["unknown weight"],
     "layers.0 names": lambda d: d.rename(M, "layers.0."),
 }
-"""Representative edits that are combined with one another, in table order (a rename of the layer last)."""
+"""Representative edits that are combined with one another, in table order (a rename of the layer
+last)."""

@@ -1,7 +1,8 @@
 """Which parameters a draft's forward pass reads, found by running it.
 
-Attention over a KV cache and rotary embedding are replaced by functions of the right shape; everything
-else is the draft class's own forward on the CPU. Values do not matter, only which storages are read.
+Attention over a KV cache and rotary embedding are replaced by functions of the right shape;
+everything else is the draft class's own forward on the CPU. Values do not matter, only which
+storages are read.
 """
 
 from __future__ import annotations
@@ -22,14 +23,10 @@ class _Reads(TorchDispatchMode):
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
-        self.owners = {
-            p.untyped_storage()._cdata: name for name, p in model.named_parameters()
-        }
+        self.owners = {p.untyped_storage()._cdata: name for name, p in model.named_parameters()}
         self.seen: set[str] = set()
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for leaf in tree_leaves((args, kwargs)):
             if isinstance(leaf, torch.Tensor):
                 owner = self.owners.get(leaf.untyped_storage()._cdata)
@@ -41,10 +38,10 @@ class _Reads(TorchDispatchMode):
 def parameters_read(model: Any, aux_width: int) -> tuple[set[str], str | None]:
     """The parameters read by a forward pass after the target's, and by the draft steps that follow.
 
-    ``aux_width`` is the width of what the target hands over. When that does not fit the draft (the first
-    forward raises), its own ``fc`` input width is used for the answer and the error's text is returned
-    beside it. The output head is read by the logits processor (layers/logits_processor.py), which is not
-    run here.
+    ``aux_width`` is the width of what the target hands over. When that does not fit the draft (the
+    first forward raises), its own ``fc`` input width is used for the answer and the error's text is
+    returned beside it. The output head is read by the logits processor
+    (layers/logits_processor.py), which is not run here.
     """
     hidden = model.model.embed_tokens.weight.shape[1]
     failure: str | None = None

@@ -2,10 +2,11 @@
 
     python -m tests.conformance.sglang_oracle --sources DIR --release R DRAFT...
 
-prints one JSON line per draft folder. The release's own server arguments, model config, class resolution,
-draft class, weight iterator, ``load_weights`` and draft worker run, on the CPU, with one rank and a
-stand-in target model. Every parameter holds NaN before loading, and every stored tensor holds a constant
-of its own (``corpus.write``), so what reached where can be read off afterwards.
+prints one JSON line per draft folder. The release's own server arguments, model config, class
+resolution, draft class, weight iterator, ``load_weights`` and draft worker run, on the CPU, with
+one rank and a stand-in target model. Every parameter holds NaN before loading, and every stored
+tensor holds a constant of its own (``corpus.write``), so what reached where can be read off
+afterwards.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Trace:
     copies: dict[str, int] = field(default_factory=dict)
     shapes: dict[str, list[int]] = field(default_factory=dict)
     map_from: str | None = None
+    loaded: dict[str, Any] = field(default_factory=dict)
 
 
 class Oracle:
@@ -73,7 +75,7 @@ class Oracle:
         result: dict[str, Any] = {}
         try:
             result = self._load(draft, trace)
-        except Exception as raised:  # noqa: BLE001 - whatever the runtime raises is the answer
+        except Exception as raised:
             error = raised
         finally:
             torch.set_default_dtype(torch.float32)
@@ -84,7 +86,7 @@ class Oracle:
         return {
             "outcome": "error" if error else "silent" if silent else "ok",
             "stage": trace.stage,
-            "error": None if error is None else _worded(error),
+            "error": None if error is None else _worded(error, draft),
             **fields,
             "params": trace.shapes,
         }
@@ -107,19 +109,18 @@ class Oracle:
         model_config = self._model_config(args, draft)
         trace.stage = "build"
         model = self._read_weights(model_config, draft, trace)
-        loaded = _snapshot(model)
         trace.stage = "after-load"
         target = _target_runner(hidden, model_config, self._target(hidden))
         token_map = self.worker.finish(model, model_config, target)
         trace.stage = "done"
-        read, failure = self._read_by_forward(model, fields, hidden)
-        filled_by_loading = {n for n, t in loaded.items() if not _holes(model, n, t)}
+        read, failure = self._read_by_forward(model, model_config, fields, hidden)
+        filled_by_loading = {n for n, t in trace.loaded.items() if not _holes(model, n, t)}
         unfilled = [
             name
             for name, parameter in model.named_parameters()
             if name in read and _holes(model, name, parameter)
         ]
-        final = _counts(loaded.values(), trace.values)
+        final = _counts(trace.loaded.values(), trace.values)
         torch.set_default_dtype(torch.float32)
         return {
             **_judge(trace, final),
@@ -127,7 +128,8 @@ class Oracle:
             "from_target": sorted(
                 name
                 for name, parameter in model.named_parameters()
-                if bool((parameter == TARGET_EMBEDDING).any() or (parameter == TARGET_HEAD).any())
+                if bool(((p := parameter.float()) == TARGET_EMBEDDING).any())
+                or bool((p == TARGET_HEAD).any())
             ),
             "filled": sorted(filled_by_loading),
             "unread": sorted(set(dict(model.named_parameters())) - read),
@@ -144,7 +146,8 @@ class Oracle:
         }
 
     def _model_config(self, args: Any, draft: Path) -> Any:
-        """As ``TpModelWorker`` does for its draft (managers/tp_worker.py), context of the target."""
+        """As ``TpModelWorker`` does for its draft (managers/tp_worker.py), context of the
+        target."""
         import inspect
 
         cls = self.config.ModelConfig
@@ -180,6 +183,8 @@ class Oracle:
             model = build(*args, **kwargs)
             trace.shapes = {n: list(p.shape) for n, p in model.named_parameters()}
             _poison(model)
+            if model_config.quantization is not None:
+                _leave_as_loaded(model)
             model.load_weights = _watch(model, model.load_weights, trace)
             trace.stage = "load"
             return model
@@ -192,11 +197,13 @@ class Oracle:
             self.loader._initialize_model = build
 
     def _read_by_forward(
-        self, model: Any, fields: dict[str, Any], hidden: int
+        self, model: Any, model_config: Any, fields: dict[str, Any], hidden: int
     ) -> tuple[set[str], str | None]:
         from tests.conformance import sglang_forward
 
         width = self._aux_width(fields, hidden)
+        if model_config.quantization is not None:
+            return set(dict(model.named_parameters())), "not run: quantised layers need kernels"
         if type(model).__name__ == "Eagle3DeepseekV2ForCausalLM":
             # models/kimi_k25_eagle3.py forward and deepseek_v2.py read every parameter; fc and
             # fc_norm only when the incoming width is not the draft's own.
@@ -215,7 +222,7 @@ class Oracle:
                 if self.key >= (0, 5, 8) and not nested.get("use_aux_hidden_state", True):
                     return hidden
                 ids = nested["eagle_aux_hidden_state_layer_ids"]
-            except Exception:  # noqa: BLE001 - as the runtime does
+            except Exception:
                 ids = None
         return hidden * (3 if ids is None else len(ids))
 
@@ -247,7 +254,8 @@ def _target_config(hidden: int) -> dict[str, Any]:
 
 
 def _target_runner(hidden: int, model_config: Any, path: Path) -> Any:
-    """The target model's runner as the draft worker sees it: embedding and head, padded to 64 rows."""
+    """The target model's runner as the draft worker sees it: embedding and head, padded to 64
+    rows."""
     import torch
 
     def weight(value: float) -> Any:
@@ -267,7 +275,9 @@ def _target_runner(hidden: int, model_config: Any, path: Path) -> Any:
 def _poison(model: Any) -> None:
     import torch
 
-    for parameter in model.parameters():
+    for name, parameter in model.named_parameters():
+        if name.endswith((".k_scale", ".v_scale")):
+            continue  # -1 there means "not given" to the runtime itself
         if parameter.is_floating_point():
             parameter.data.fill_(float("nan"))
         else:
@@ -276,9 +286,19 @@ def _poison(model: Any) -> None:
 
 def _watch(model: Any, load: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     def watched(weights: Iterable[tuple[str, Any]]) -> Any:
-        return load(_observed(model, weights, trace))
+        result = load(_observed(model, weights, trace))
+        trace.loaded = {name: p.detach().clone() for name, p in model.named_parameters()}
+        return result
 
     return watched
+
+
+def _leave_as_loaded(model: Any) -> None:
+    """Keep quantised layers from repacking their weights, which is done by kernels."""
+    for module in model.modules():
+        method = getattr(module, "quant_method", None)
+        if method is not None:
+            method.process_weights_after_loading = lambda layer: None
 
 
 def _observed(
@@ -311,9 +331,10 @@ def _observed(
 
 
 def _zeros(model: Any) -> int:
-    """Zeros in all parameters, the padding rows of vocabulary tables aside. No stored constant is 0."""
+    """Zeros in all parameters, the padding rows of vocabulary tables aside. No stored constant is
+    0."""
     return sum(
-        int((_own_rows(model, name, p) == 0).sum()) for name, p in model.named_parameters()
+        int((_own_rows(model, name, p).float() == 0).sum()) for name, p in model.named_parameters()
     )
 
 
@@ -334,13 +355,9 @@ def _holes(model: Any, name: str, parameter: Any) -> bool:
     return bool((data == torch.iinfo(data.dtype).max).any())
 
 
-def _snapshot(model: Any) -> dict[str, Any]:
-    return {name: p.detach().clone() for name, p in model.named_parameters()}
-
-
 def _counts(tensors: Iterable[Any], values: dict[str, float]) -> dict[str, int]:
     """How often each stored tensor's constant occurs in ``tensors``."""
-    held = list(tensors)
+    held = [t.float() for t in tensors]
     return {name: sum(int((t == value).sum()) for t in held) for name, value in values.items()}
 
 
@@ -367,7 +384,7 @@ def _judge(trace: Trace, final: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _worded(error: BaseException) -> dict[str, str]:
+def _worded(error: BaseException, draft: Path) -> dict[str, str]:
     import traceback
 
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "/sglang/" in f.filename]
@@ -376,7 +393,7 @@ def _worded(error: BaseException) -> dict[str, str]:
         place = f"{frames[-1].filename.split('/sglang/', 1)[1]}:{frames[-1].lineno}"
     return {
         "type": type(error).__name__,
-        "message": str(error)[:MESSAGE_LIMIT],
+        "message": str(error).replace(str(draft), "<draft>")[:MESSAGE_LIMIT],
         "where": place,
     }
 

@@ -1,7 +1,7 @@
 """SGLang's model registry with every registered name, its classes imported when asked for.
 
-The release's own registry imports some two hundred model files; a draft needs one. Names come from the
-``EntryClass`` of each file under ``sglang/srt/models``, read as syntax.
+The release's own registry imports some two hundred model files; a draft needs one. Names come from
+the ``EntryClass`` of each file under ``sglang/srt/models``, read as syntax.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from unittest import mock
 def entry_classes(models: Path) -> dict[str, str]:
     """Class name -> module name, for each class in an ``EntryClass`` under ``models``.
 
-    A file that does not parse, or whose ``EntryClass`` is not a plain name or list of names, is left out.
+    A file that does not parse, or whose ``EntryClass`` is not a plain name or list of names, is
+    left out.
     """
     found: dict[str, str] = {}
     for path in sorted(models.rglob("*.py")):
@@ -30,7 +31,7 @@ def entry_classes(models: Path) -> dict[str, str]:
         for node in ast.parse(text).body:
             names = [t.id for t in getattr(node, "targets", []) if isinstance(t, ast.Name)]
             if isinstance(node, ast.Assign) and "EntryClass" in names:
-                found.update({name: module for name in _names(node.value)})
+                found.update(dict.fromkeys(_names(node.value), module))
     return found
 
 
@@ -53,7 +54,7 @@ class _Classes(dict[str, Any]):
         return value
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401 - get would not import
 
 
 def fill(sources: Path) -> None:

@@ -1,8 +1,8 @@
 """Import one SGLang release's own sources on a machine without a GPU.
 
-``prepare`` puts the unpacked wheel and the transformers version it pins on the path, lets the packages it
-declares be stood in for, and gives the process the world that a draft worker with tensor parallel size 1
-lives in. Nothing of a model, a loader or a config is replaced.
+``prepare`` puts the unpacked wheel and the transformers version it pins on the path, lets the
+packages it declares be stood in for, and gives the process the world that a draft worker with
+tensor parallel size 1 lives in. Nothing of a model, a loader or a config is replaced.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _COMPILED: Final = (
 # Installed for real: what they compute while a draft is loaded matters.
 _REAL: Final = frozenset({"torch", "transformers", "sglang", "numpy"})
 
-_LEFT_OUT: Final = ('extra == "test"', "diffusion", 'extra == "dev"')
+# The extras that ``sglang[srt]``, an install for NVIDIA GPUs, takes in older releases.
+_EXTRAS: Final = frozenset({"srt", "runtime-common", "runtime_common"})
 
 
 def requirements(sources: Path, release: str) -> list[str]:
@@ -71,7 +72,8 @@ def _declared(sources: Path, release: str) -> set[str]:
     names = set(_UNDECLARED)
     for line in requirements(sources, release):
         found = re.match(r"[A-Za-z0-9._-]+", line)
-        if found is None or any(word in line for word in _LEFT_OUT):
+        extra = re.search(r"extra == [\"']([^\"']+)", line)
+        if found is None or (extra is not None and extra.group(1) not in _EXTRAS):
             continue
         dist = re.sub(r"[-_.]+", "-", found.group()).lower()
         names.update(_MODULES.get(dist, (found.group().replace("-", "_"),)))
@@ -94,7 +96,8 @@ class _NoProcessor:
 
 
 def _settle_libraries() -> None:
-    """Let torch and transformers find out what is really installed before anything is stood in for."""
+    """Let torch and transformers find out what is really installed before anything is stood in
+    for."""
     for name in (
         "torch._dynamo",
         "torch._functorch.aot_autograd",
@@ -109,7 +112,7 @@ def _settle_libraries() -> None:
         if name.startswith("is_") and name.endswith("_available"):
             try:
                 getattr(checks, name)()
-            except Exception:  # noqa: BLE001 - some of them take arguments
+            except Exception:
                 continue
     processors = ("AutoProcessor", "ProcessorMixin", "AutoImageProcessor", "LlamaTokenizerFast")
     for name in processors:
@@ -123,7 +126,8 @@ def _settle_libraries() -> None:
 def prepare(sources: Path, release: str, transformers_root: Path) -> None:
     """Make ``import sglang`` give the release at ``sources``. Once per process.
 
-    ``transformers_root`` has one folder per transformers version, as ``pip install --target`` fills it.
+    ``transformers_root`` has one folder per transformers version, as ``pip install --target`` fills
+    it.
     """
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -137,8 +141,9 @@ def prepare(sources: Path, release: str, transformers_root: Path) -> None:
         if (sources / f"{name.replace('.', '/')}.py").is_file():
             standin.module(name)
     _stand_in_for_triton()
-    # From 0.4.7 to 0.5.x rotary embedding asks vLLM for a kernel when head_dim is none of 64, 128, 256
-    # and 512; published drafts have those, the small ones here do not (layers/rotary_embedding.py).
+    # From 0.4.7 to 0.5.x rotary embedding asks vLLM for a kernel when head_dim is none of 64, 128,
+    # 256 and 512; published drafts have those, the small ones here do not
+    # (layers/rotary_embedding.py).
     standin.module("vllm")
     standin.module("vllm._custom_ops")
     _pretend_cuda()
@@ -159,7 +164,8 @@ def _jit(fn: Any = None, **_: Any) -> Any:
 
 
 def _stand_in_for_triton() -> None:
-    """What sources look at beyond decorators: the class of a kernel, and that there is no driver."""
+    """What sources look at beyond decorators: the class of a kernel, and that there is no
+    driver."""
     triton, runtime, driver, jit = (
         standin.module(name)
         for name in ("triton", "triton.runtime", "triton.runtime.driver", "triton.runtime.jit")
@@ -171,7 +177,8 @@ def _stand_in_for_triton() -> None:
 
 
 def _pretend_cuda() -> None:
-    """Answer like an H100 to what sources ask at import, so that they take the way they take on one."""
+    """Answer like an H100 to what sources ask at import, so that they take the way they take on
+    one."""
     import torch
 
     torch.version.cuda = torch.version.cuda or "12.8"
@@ -197,7 +204,8 @@ def _pretend_cuda() -> None:
 
 
 def _register_fakes_of_missing_operators(torch: Any) -> None:
-    """Shape functions are registered for operators of compiled kernels that are not there: let them."""
+    """Shape functions are registered for operators of compiled kernels that are not there: let
+    them."""
     register = torch.library.register_fake
 
     def tolerant(op: Any, func: Any = None, /, **kwargs: Any) -> Any:

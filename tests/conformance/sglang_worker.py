@@ -1,8 +1,9 @@
-"""What SGLang's draft worker does once the draft is loaded: share the embedding and head, take the map.
+"""What SGLang's draft worker does once the draft is loaded: share the embedding and head, take the
+map.
 
-The statements are the release's own. Where they are a method of the worker they are called as such; where
-they stand in the middle of ``__init__`` (which also builds the runner and captures graphs) the statements
-that touch the loaded draft are compiled from the source by themselves.
+The statements are the release's own. Where they are a method of the worker they are called as such;
+where they stand in the middle of ``__init__`` (which also builds the runner and captures graphs)
+the statements that touch the loaded draft are compiled from the source by themselves.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class DraftWorker:
 
     def _run(self, code: CodeType, worker: _Worker) -> None:
         scope = {**vars(self.module), "self": worker}
-        exec(code, scope)  # noqa: S102 - the release's own statements
+        exec(code, scope)
         for name in ("embed", "head"):
             if name in scope:
                 vars(self.module)[name] = scope[name]
@@ -97,16 +98,15 @@ def _sharing_function(tree: ast.Module) -> tuple[ast.ClassDef, str]:
 
 
 def _inline_statements(owner: ast.ClassDef, method: str) -> list[ast.stmt]:
-    """The statements of ``__init__`` that read the loaded draft: sharing, the map, the aux switch."""
+    """The statements of ``__init__`` that read the loaded draft: sharing, the map, the aux
+    switch."""
     init = next(
         node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"
     )
     wanted = []
     for statement in init.body:
         text = ast.unparse(statement)
-        shares = method == "__init__" and (
-            "get_embed_and_head()" in text or "set_embed(" in text
-        )
+        shares = method == "__init__" and ("get_embed_and_head()" in text or "set_embed(" in text)
         if shares or "eagle_use_aux_hidden_state" in text:
             wanted.append(statement)
     return wanted

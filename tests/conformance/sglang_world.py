@@ -55,7 +55,8 @@ def _answer_for_nvidia_smi(*modules: Any) -> None:
 
 
 def publish(args: Any) -> None:
-    """Make ``args`` the process-wide arguments, the way a scheduler process of this release does."""
+    """Make ``args`` the process-wide arguments, the way a scheduler process of this release
+    does."""
     context = optional("sglang.srt.runtime_context")
     if context is not None and hasattr(context, "publish"):
         ranks = getattr(context, "SpawnRanks", None)
@@ -97,9 +98,7 @@ def _attention_groups(args: Any) -> None:
     given: dict[str, Any] = {**ONE_RANK, "server_args": args}
     if "model_config" in parameters:
         given["model_config"] = _AnyModel()
-    attention.initialize_dp_attention(
-        **{name: given[name] for name in parameters if name in given}
-    )
+    attention.initialize_dp_attention(**{name: given[name] for name in parameters if name in given})
 
 
 class _AnyModel:

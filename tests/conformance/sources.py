@@ -19,8 +19,8 @@ from typing import IO, Final
 
 KEPT: Final = (".py", ".json", "METADATA", "PKG-INFO")
 
-# vLLM's CPU build has the same Python sources as the CUDA wheel and a fifth of its size, but not every
-# release: those named here come from the package named with them.
+# vLLM's CPU build has the same Python sources as the CUDA wheel and a fifth of its size, but not
+# every release: those named here come from the package named with them.
 _VLLM_PACKAGE: Final[dict[str, str]] = {"0.9.0": "vllm", "0.33.0": "vllm"}
 
 

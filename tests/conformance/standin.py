@@ -1,10 +1,12 @@
-"""Stand-ins for packages that a runtime declares as dependencies and that a CPU-only test does without.
+"""Stand-ins for packages that a runtime declares as dependencies and that a CPU-only test does
+without.
 
-Kernels, servers and tokenizer grammars are imported all over a runtime's sources but are not called while
-a draft's config is read, its module built and its weights loaded. Any such package that is not installed
-is replaced by modules whose every attribute is ``Standin``: importable, callable, usable as a decorator,
-as a base class and in an annotation, and never a real result. What is *not* declared by the release stays
-missing, so that ``try: import x`` branches go the way they go on a plain install.
+Kernels, servers and tokenizer grammars are imported all over a runtime's sources but are not called
+while a draft's config is read, its module built and its weights loaded. Any such package that is
+not installed is replaced by modules whose every attribute is ``Standin``: importable, callable,
+usable as a decorator, as a base class and in an annotation, and never a real result. What is *not*
+declared by the release stays missing, so that ``try: import x`` branches go the way they go on a
+plain install.
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def _asked_by_runtime(self) -> bool:
-        """Whether the runtime itself imports; other libraries are to see what is really installed."""
+        """Whether the runtime itself imports; other libraries are to see what is really
+        installed."""
         frame = sys._getframe(2)
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
@@ -107,7 +110,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def module(name: str) -> ModuleType:
-    """Put a stand-in in the place of the one module ``name``; its parents are imported as they are."""
+    """Put a stand-in in the place of the one module ``name``; its parents are imported as they
+    are."""
     made = _Module(name)
     made.__path__ = []
     made.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
@@ -116,5 +120,6 @@ def module(name: str) -> ModuleType:
 
 
 def install(runtime: str, packages: Iterable[str]) -> None:
-    """Let modules of ``runtime`` import the top-level ``packages`` as stand-ins if not installed."""
+    """Let modules of ``runtime`` import the top-level ``packages`` as stand-ins if not
+    installed."""
     sys.meta_path.append(_Finder(runtime, packages))
