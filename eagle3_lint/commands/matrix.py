@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
-from eagle3_lint.commands.options import shared, style, user_rules, write
+from eagle3_lint.commands.options import Asked, shared, style, write
+from eagle3_lint.releases import every
+from eagle3_lint.report.model import Report
 
 
 @click.command()
-@click.argument("path")
-@click.option("-t", "--target", "targets", multiple=True, metavar="RUNTIME[SPEC]",
-              help="Only these releases, such as 'sglang>=0.5.9'.")  # fmt: skip
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @shared
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="How to print the matrix.")  # fmt: skip
-def matrix(
-    path: str,
-    targets: tuple[str, ...],
-    target_model: str | None,
-    ids_mean: str | None,
-    trained_on: tuple[int, ...] | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    rules: Path | None,
-    output: Path | None,
-    form: str,
-) -> None:
+def matrix(paths: tuple[str, ...], form: str, asked: Asked) -> None:
     """Every known release of every runtime, one line each, neighbours that agree together."""
-    from eagle3_lint.check import check as check_path
-    from eagle3_lint.releases import every
-
-    rules = user_rules(rules)
-    wanted = targets or tuple(f"{t.runtime}=={t.release}" for t in every(rules))
-    report = check_path(
-        path, wanted, target_model, ids_mean=ids_mean, trained_on=trained_on,
-        select=select, ignore=ignore, rules=rules,
-    )  # fmt: skip
+    targets = [f"{t.runtime}=={t.release}" for t in every(asked.rules)]
+    reports = [asked.check(path, targets) for path in paths]
+    whole = Report(tuple(c for report in reports for c in report.checkpoints))
     if form == "json":
-        text = json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(whole.to_json(), indent=2, ensure_ascii=False) + "\n"
     else:
         from eagle3_lint.report.text import matrix as draw
 
-        text = draw(report.checkpoints[0], style(output))
-    write(text, output)
+        text = "\n".join(draw(c, style(asked.output)) for c in whole.checkpoints)
+    write(text, asked.output)
+    click.get_current_context().exit(1 if whole.fails(asked.fail_on) else 0)

@@ -6,14 +6,16 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from eagle3_lint.errors import InputError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from eagle3_lint.frozen import frozen
+from eagle3_lint.report.model import Report
+from eagle3_lint.settings import FailOn, load_settings
 
 _COLOURS = {
     "error": "red", "warning": "yellow", "info": "cyan", "refused": "red", "broken": "red",
@@ -56,32 +58,89 @@ def _words(ctx: click.Context, parameter: click.Parameter, value: Sequence[str])
     return tuple(word.strip() for text in value for word in text.split(",") if word.strip())
 
 
-def shared(function: Command) -> Command:
-    """The options that check and matrix share."""
-    options = (
-        click.option("-m", "--target-model", metavar="M",
-                     help="The target model: a known name (kimi-k2.5), a folder or config.json."),
-        click.option("--ids-mean", type=click.Choice(["output", "input"]),
-                     help="Read layer id i as the output or as the input of layer i."),
-        click.option("--trained-on", metavar="K,K,K", callback=_numbers,
-                     help="Aux states that the draft was trained on."),
-        click.option("--select", multiple=True, metavar="RULES", callback=_words,
-                     help="Only these rules (ids, names or beginnings of ids)."),
-        click.option("--ignore", multiple=True, metavar="RULES", callback=_words,
-                     help="Not these rules."),
-        click.option("--rules", "rules", type=click.Path(path_type=Path), metavar="DIR",
-                     help="Another folder of rules than the built-in one."),
-        click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-                     help="Write the report there."),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+@frozen
+class Asked:
+    """What the options that check and matrix share come to, settings included."""
+
+    targets: tuple[str, ...]
+    target_model: str | None
+    ids_mean: str | None
+    trained_on: tuple[int, ...] | None
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    rules: Path | None
+    output: Path | None
+    fail_on: FailOn
+
+    def check(self, path: str, targets: Sequence[str] = ()) -> Report:
+        """Check one path; ``targets`` stand in where none were asked for."""
+        from eagle3_lint.check import check
+
+        return check(
+            path,
+            self.targets or targets,
+            self.target_model,
+            ids_mean=self.ids_mean,
+            trained_on=self.trained_on,
+            select=self.select,
+            ignore=self.ignore,
+            rules=self.rules,
+        )
 
 
-def user_rules(folder: Path | None) -> Path | None:
-    if folder is not None:
+def _asked(config: Path | None, rules: Path | None, **given: Any) -> Asked:
+    settings = load_settings(config, Path.cwd())
+    if rules is not None:
         from eagle3_lint.rule_folder import validate
 
-        validate(folder)
-    return folder
+        validate(rules)
+    return Asked(
+        targets=given["targets"] or settings.targets,
+        target_model=given["target_model"] or settings.target_model,
+        ids_mean=given["ids_mean"],
+        trained_on=given["trained_on"],
+        select=given["select"] or settings.select,
+        ignore=given["ignore"] or tuple(settings.ignore or ()),
+        rules=rules,
+        output=given["output"],
+        fail_on=given["fail_on"] or settings.fail_on,
+    )
+
+
+_SHARED = (
+    click.option("-t", "--target", "targets", multiple=True, metavar="RUNTIME[SPEC]",
+                 help="sglang==0.5.9, 'vllm>=0.12,<0.22', sglang, sglang@installed."),
+    click.option("-m", "--target-model", metavar="M",
+                 help="The target model: a known name (kimi-k2.5), a folder or config.json."),
+    click.option("--ids-mean", type=click.Choice(["output", "input"]),
+                 help="Read layer id i as the output or as the input of layer i."),
+    click.option("--trained-on", metavar="K,K,K", callback=_numbers,
+                 help="Aux states that the draft was trained on."),
+    click.option("--select", multiple=True, metavar="RULES", callback=_words,
+                 help="Only these rules (ids, names or beginnings of ids)."),
+    click.option("--ignore", multiple=True, metavar="RULES", callback=_words,
+                 help="Not these rules."),
+    click.option("--fail-on", type=click.Choice(["error", "warning", "never"]),
+                 help="Least severity that makes the exit code 1.  [default: error]"),
+    click.option("--config", type=click.Path(path_type=Path), metavar="FILE",
+                 help="Settings; default [tool.eagle3-lint] of the nearest pyproject.toml."),
+    click.option("--rules", type=click.Path(path_type=Path), metavar="DIR",
+                 help="Another folder of rules than the built-in one."),
+    click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+                 help="Write the report there."),
+    click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
+                 show_default=True, help="How to print the report."),
+)  # fmt: skip
+
+
+def shared(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that check and matrix share; the command gets them as ``asked``."""
+
+    @wraps(function)
+    def call(*, paths: tuple[str, ...], form: str, **options: Any) -> None:
+        function(paths, form, _asked(**options))
+
+    decorated: Callable[..., None] = call
+    for option in reversed(_SHARED):
+        decorated = option(decorated)
+    return decorated

@@ -21,10 +21,11 @@ class ResolveStep:
 
     ``refuse`` raises · ``speculators`` lifts a nested speculators configuration to the top level ·
     ``class`` finds the configuration class of ``model_type`` and adds its defaults (``with`` names
-    the class of a checkpoint that brings its own through ``auto_map``) · ``first_registered`` takes
+    the class of a checkpoint that brings its own through ``auto_map``) · ``wrap`` copies the
+    configuration into the class ``with`` · ``first_registered`` takes
     the first of the listed architectures that is known, if one is · ``registered`` raises unless
-    the architecture is known as it stands · ``replace`` puts another architecture in
-    its place · ``prefix`` puts a word in front of it.
+    one of them is known as it stands · ``replace`` puts another architecture in
+    their place · ``prefix`` puts a word in front of each.
 
     Attributes:
         model_types, architectures: the step is taken only for these (empty: for any).
@@ -32,13 +33,24 @@ class ResolveStep:
         when: expression over ``model_type``, ``architecture``, ``speculators`` (1 after the
             ``speculators`` step was taken), ``has_speculators_config``, ``has_auto_map``,
             ``has_model_type``, ``has_auto_config``,
-            ``architectures`` (as written) and ``architectures_type`` (what Python calls its type).
+            ``architectures`` (as written), ``architectures_type`` (what Python calls its type) and
+            the names of ``reads``.
+        reads: further names for ``when``, each with a dotted path into the configuration.
+        to_type: ``replace``: the model_type that later steps see.
         copies: fields that ``speculators`` lifts, with the value an absent field gets.
+        copies_if_set: fields that ``speculators`` lifts only when they are true.
         by_layer_type: ``speculators``: architecture per model_type of the layer configuration.
     """
 
     do: Literal[
-        "refuse", "speculators", "class", "first_registered", "registered", "replace", "prefix"
+        "refuse",
+        "speculators",
+        "class",
+        "wrap",
+        "first_registered",
+        "registered",
+        "replace",
+        "prefix",
     ]
     source: str
     error: Raise | None = None
@@ -48,9 +60,10 @@ class ResolveStep:
     unless_ends: tuple[str, ...] = ()
     into: str = ""
     when: str | None = None
+    reads: Mapping[str, str] = field(default_factory=dict)
+    to_type: str | None = None
     copies: Mapping[str, object] = field(default_factory=dict)
     copies_if_set: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
     by_layer_type: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -88,9 +101,10 @@ def _step(entry: Mapping[str, Any]) -> ResolveStep:
         unless_ends=tuple(entry.get("unless_ends", ())),
         into=entry.get("with", ""),
         when=entry.get("when"),
+        reads=MappingProxyType(dict(entry.get("reads", {}))),
+        to_type=entry.get("to_type"),
         copies=MappingProxyType(dict(entry.get("copies", {}))),
         copies_if_set=tuple(entry.get("copies_if_set", ())),
-        kinds=tuple(entry.get("kinds", ())),
         by_layer_type=MappingProxyType(dict(entry.get("by_layer_type", {}))),
     )
 

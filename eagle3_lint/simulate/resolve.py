@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from eagle3_lint.contract.expression import compile_expression
 from eagle3_lint.contract.model import Raise
 from eagle3_lint.contract.runtime import ResolveStep, RuntimeRelease
 from eagle3_lint.frozen import frozen
-from eagle3_lint.simulate.configure import fill
+from eagle3_lint.simulate.configure import fill, look_up
 from eagle3_lint.simulate.result import Failure
 
 #: Says what a configuration class adds: (model_type, config) → (class name, configuration) or
@@ -68,7 +69,11 @@ class _Walk:
     def names(self) -> dict[str, object]:
         named = self.config.get("architectures")
         auto_map = self.config.get("auto_map")
+        nested = self.config.get("transformer_layer_config")
         return {
+            "listed": self.listed,
+            "base_model": self.config_class.removesuffix("Config") + "Model",
+            "layer_type": nested.get("model_type") if isinstance(nested, Mapping) else None,
             "architectures": named,
             "architectures_type": type(named).__name__,
             "first_of_architectures": named[0] if isinstance(named, (list, str)) and named else "",
@@ -84,37 +89,43 @@ class _Walk:
         }
 
     def applies(self, step: ResolveStep) -> bool:
-        architecture = self.architecture or ""
         if step.model_types and self.model_type not in step.model_types:
             return False
         if step.architectures and self.architecture not in step.architectures:
             return False
-        if step.unless_starts and architecture.startswith(step.unless_starts):
-            return False
-        if step.unless_ends and architecture.endswith(step.unless_ends):
-            return False
-        return step.when is None or bool(compile_expression(step.when)(self.names()))
+        if step.when is None:
+            return True
+        read = {name: look_up(self.config, path, None) for name, path in step.reads.items()}
+        return bool(compile_expression(step.when)({**self.names(), **read}))
 
     def take(self, step: ResolveStep) -> None:
         if step.do == "refuse":
-            assert step.error is not None
-            raise _Stop(step.error, step.source)
-        if step.do == "registered":
-            named = self.architecture or ""
-            if named not in self.drafts and not self.registered(named):
-                assert step.error is not None
-                raise _Stop(step.error, step.source)
+            self._stop(step)
+        elif step.do == "registered":
+            if not any(map(self._known, self.listed)):
+                self._stop(step)
         elif step.do == "first_registered":
-            known = (a for a in self.listed if a in self.drafts or self.registered(a))
-            self.architecture = next(known, self.architecture)
+            self.architecture = next(filter(self._known, self.listed), self.architecture)
         elif step.do == "replace":
             self.architecture, self.replaced_by = step.into, step
+            self.listed = [step.into]
+            self.model_type = step.to_type or self.model_type
         elif step.do == "prefix":
-            self.architecture = step.into + (self.architecture or "")
+            self.listed = [_prefixed(a, step) for a in self.listed]
+            self.architecture = _prefixed(self.architecture or "", step)
+        elif step.do == "wrap":
+            self.config_class = step.into
         elif step.do == "class":
             self._find_class(step)
         else:
             self._lift(step)
+
+    def _known(self, architecture: str) -> bool:
+        return architecture in self.drafts or self.registered(architecture)
+
+    def _stop(self, step: ResolveStep) -> NoReturn:
+        assert step.error is not None
+        raise _Stop(step.error, step.source)
 
     def _find_class(self, step: ResolveStep) -> None:
         found = self.classes(self.model_type, self.config)
@@ -124,14 +135,10 @@ class _Walk:
             # The checkpoint brings a class of its own along, about which nothing more is known.
             self.config_class = step.into
         else:
-            assert step.error is not None
-            raise _Stop(step.error, step.source)
+            self._stop(step)
 
     def _lift(self, step: ResolveStep) -> None:
         """A nested speculators configuration becomes a flat one."""
-        if self.config.get("speculators_model_type") not in step.kinds:
-            assert step.error is not None
-            raise _Stop(step.error, step.source)
         nested = self.config.get("transformer_layer_config")
         flat: dict[str, object] = dict(nested) if isinstance(nested, Mapping) else {}
         kind = flat.pop("model_type", "llama")
@@ -140,14 +147,21 @@ class _Walk:
         for field in step.copies_if_set:
             if self.config.get(field):
                 flat[field] = self.config[field]
-        if step.by_layer_type:
-            architecture = step.by_layer_type.get(str(kind)) or step.by_layer_type.get("*")
-            if architecture is None:
-                text = f"Unsupported model_type {kind} for Eagle3 speculator"
-                raise _Stop(Raise("ValueError", text), step.source)
-            self.architecture = architecture
+        architecture = step.by_layer_type.get(str(kind)) or step.by_layer_type.get("*")
+        if architecture is None:
+            self._stop(step)
+        self.architecture, self.listed = architecture, [architecture]
         self.config, self.speculators = flat, True
         self.model_type, self.config_class = "speculators", "SpeculatorsConfig"
+
+
+def _prefixed(architecture: str, step: ResolveStep) -> str:
+    """``architecture`` with the step's word in front, unless it is one that is left alone."""
+    if step.unless_starts and architecture.startswith(step.unless_starts):
+        return architecture
+    if step.unless_ends and architecture.endswith(step.unless_ends):
+        return architecture
+    return step.into + architecture
 
 
 def resolve(

@@ -18,11 +18,11 @@ from torch.utils._pytree import tree_leaves
 TOKENS = 3
 
 
-class _Reads(TorchDispatchMode):
+class _Reads(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Collects the parameters whose storage any operator reads."""
 
     def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.owners = {p.untyped_storage()._cdata: name for name, p in model.named_parameters()}
         self.seen: set[str] = set()
 
@@ -52,7 +52,8 @@ def parameters_read(model: Any, aux_width: int) -> tuple[set[str], str | None]:
         except RuntimeError as error:
             failure = f"{type(error).__name__}: {error}"
             _step(model, model.model.fc.weight.shape[1])
-        _step(model, hidden)
+        if hidden != aux_width:
+            _step(model, hidden)
     for name, parameter in model.named_parameters():
         if parameter is model.lm_head.weight:
             reads.seen.add(name)
@@ -63,9 +64,9 @@ def _step(model: Any, width: int) -> None:
     mode = SimpleNamespace(
         is_extend=lambda: False, is_draft_extend_v2=lambda: False, is_decode=lambda: True
     )
-    dtype = model.model.fc.weight.dtype
+    states = torch.zeros(TOKENS, width, dtype=torch.bfloat16)  # the target model's dtype
     batch = SimpleNamespace(
-        spec_info=SimpleNamespace(hidden_states=torch.zeros(TOKENS, width, dtype=dtype)),
+        spec_info=SimpleNamespace(hidden_states=states),
         mm_input_embeds=None,
         forward_mode=mode,
         contains_mm_inputs=lambda: False,

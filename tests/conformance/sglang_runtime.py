@@ -223,7 +223,7 @@ def _register_fakes_of_missing_operators(torch: Any) -> None:
 def _place_cuda_on_cpu(torch: Any) -> None:
     """Every tensor asked for on a CUDA device is made on the CPU, for the rest of the process."""
 
-    class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+    class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:

@@ -42,7 +42,6 @@ def server_args(target: Path, draft: Path) -> Any:
         speculative_num_steps=3,
         speculative_eagle_topk=1,
         speculative_num_draft_tokens=4,
-        dtype="bfloat16",
         device="cuda",
     )
 

@@ -16,7 +16,7 @@ import importlib.machinery
 import sys
 from abc import ABCMeta
 from collections.abc import Iterable, Iterator, Sequence
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 
@@ -94,9 +94,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def _asked_by_runtime(self) -> bool:
         """Whether the runtime itself imports; other libraries are to see what is really
         installed."""
-        frame = sys._getframe(2)
+        frame: FrameType | None = sys._getframe(2)
         while frame is not None:
-            module = frame.f_globals.get("__name__", "")
+            module = str(frame.f_globals.get("__name__", ""))
             if not module.startswith(("importlib", "_frozen_importlib")):
                 return module.partition(".")[0] == self.runtime
             frame = frame.f_back
