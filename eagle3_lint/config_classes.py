@@ -16,7 +16,7 @@ from eagle3_lint.contract.expression import compile_expression
 from eagle3_lint.contract.ranges import covers, version
 from eagle3_lint.contract.rules_folder import read_json, rules_folder
 from eagle3_lint.contract.runtime import runtime_file
-from eagle3_lint.simulate.resolve import ConfigClasses
+from eagle3_lint.simulate.resolve import ConfigClasses, ConfigClassRefusal
 
 
 @cache
@@ -79,6 +79,7 @@ class ConfigClassTable:
         for span in _table(self.rules)["details"].get(model_type, ()):
             if version(span["since"]) <= version(transformers):
                 fields = span["fields"]
+        _validate(fields, config)
         whole: dict[str, object] = dict(config)
         constants = {f: e["value"] for f, e in fields["absent"].items() if "value" in e}
         for field, value in constants.items():
@@ -88,11 +89,33 @@ class ConfigClassTable:
             if "formula" in entry and field not in whole:
                 whole[field] = _apply(entry["formula"], whole)
         for field, entry in fields["null"].items():
-            if field in config and config[field] is None and entry.get("value") != "raises":
+            if field in config and config[field] is None and not _raised(entry):
                 whole[field] = (
                     _apply(entry["formula"], whole) if "formula" in entry else entry["value"]
                 )
         return whole
+
+
+def _raised(entry: Mapping[str, Any]) -> str:
+    """The exception of an entry such as ``raises TypeError``; empty when it is a value."""
+    value = entry.get("value")
+    return value[7:] if isinstance(value, str) and value.startswith("raises ") else ""
+
+
+def _validate(fields: Mapping[str, Any], config: Mapping[str, object]) -> None:
+    """Raise as the strict configuration classes of transformers 5.6 and newer do."""
+    for field, entry in fields["null"].items():
+        raised = _raised(entry)
+        if raised and field in config and config[field] is None:
+            raise ConfigClassRefusal(f"{raised}: field '{field}' must not be null")
+    hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
+    sized = isinstance(hidden, int) and isinstance(heads, int) and heads > 0
+    if fields.get("heads_must_divide") and sized and hidden % heads:  # type: ignore[operator]
+        raise ConfigClassRefusal(
+            "StrictDataclassClassValidationError: Class validation error for validator"
+            f" 'validate_architecture': The hidden size ({hidden}) is not a multiple of the number"
+            f" of attention heads ({heads})."
+        )
 
 
 def _apply(formula: str, config: Mapping[str, object]) -> object:

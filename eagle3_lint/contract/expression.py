@@ -2,7 +2,9 @@
 
 Grammar, loosest first (``x``: a name, an integer, a ``'string'``, ``true``, ``false``, ``null``)::
 
-    or · and · not · == != < <= > >= · + - · * // · ( … ) · x
+    or · and · not · == != < <= > >= in · + - · * // · ( … ) · x
+
+``in`` takes a list in parentheses: ``kind in ('yarn', 'llama3')``.
 
 It has no calls, no attributes and no indexing, so that a rule file can never run anything. A
 comparison gives 1 or 0. ``and`` and ``or`` give one of their operands, as in Python, because the
@@ -20,10 +22,10 @@ Compiled = Callable[[Environment], object]
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|'(?P<text>[^']*)'"
-    r"|(?P<operator>//|==|!=|<=|>=|[-+*()<>]))"
+    r"|(?P<operator>//|==|!=|<=|>=|[-+*()<>,]))"
 )
 _CONSTANTS: dict[str, object] = {"true": True, "false": False, "null": None}
-_KEYWORDS = frozenset({"and", "or", "not"})
+_KEYWORDS = frozenset({"and", "or", "not", "in"})
 
 
 class ExpressionError(ValueError):
@@ -89,8 +91,20 @@ class _Parser:
 
     def comparison(self) -> Compiled:
         left = self.sum()
+        if self.next_operator("in"):
+            return _among(left, self.listing())
         operator = self.next_operator("==", "!=", "<=", ">=", "<", ">")
         return left if operator is None else _binary(operator, left, self.sum())
+
+    def listing(self) -> list[Compiled]:
+        if not self.next_operator("("):
+            raise ExpressionError(f"`in` needs a list in parentheses in {self.text!r}")
+        items = [self.sum()]
+        while self.next_operator(","):
+            items.append(self.sum())
+        if not self.next_operator(")"):
+            raise ExpressionError(f"a list is not closed in {self.text!r}")
+        return items
 
     def sum(self) -> Compiled:
         left = self.product()
@@ -143,6 +157,10 @@ def _or(left: Compiled, right: Compiled) -> Compiled:
 
 def _and(left: Compiled, right: Compiled) -> Compiled:
     return lambda environment: left(environment) and right(environment)
+
+
+def _among(left: Compiled, items: list[Compiled]) -> Compiled:
+    return lambda environment: int(any(left(environment) == item(environment) for item in items))
 
 
 _OPERATORS: dict[str, Callable[[int, int], int]] = {

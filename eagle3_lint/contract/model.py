@@ -128,11 +128,11 @@ class KeyStatement:
 
     ``replace`` puts ``into`` for every ``find`` (``at_start``: only at the start) · ``prefix`` puts
     ``into`` in front · ``ignore`` ends: the runtime has no use for the tensor · ``discard`` ends: a
-    weight is lost · ``map`` ends: the tensor is the vocabulary map · ``mistake`` ends: the tensor is
-    taken for the vocabulary map, and lost as what it is · ``fuse`` tries the name with
-    ``into`` for ``find`` and loads one ``part`` · ``gather`` holds a part back until all parts of
-    the fused tensor have come, and raises ``differs`` when their columns differ · ``load`` tries
-    the name as it is.
+    weight is lost · ``map`` ends: the tensor is the vocabulary map · ``mistake`` ends: it is taken
+    for the vocabulary map, and lost as what it is · ``fuse`` tries the name with ``into`` for
+    ``find`` and loads one ``part`` · ``gather`` holds a part back until all parts of the fused
+    tensor have come, and raises ``differs`` when their columns differ · ``load`` tries the name as
+    it is.
     """
 
     do: Literal[

@@ -35,7 +35,8 @@ class ResolveStep:
             ``has_model_type``, ``has_auto_config``,
             ``architectures`` (as written), ``architectures_type`` (what Python calls its type) and
             the names of ``reads``.
-        reads: further names for ``when``, each with a dotted path into the configuration.
+        present: dotted paths into the configuration; the step is taken only if each leads anywhere.
+        reads: further names for ``when``, each with such a path; null where it leads nowhere.
         to_type: ``replace``: the model_type that later steps see.
         copies: fields that ``speculators`` lifts, with the value an absent field gets.
         copies_if_set: fields that ``speculators`` lifts only when they are true.
@@ -60,6 +61,7 @@ class ResolveStep:
     unless_ends: tuple[str, ...] = ()
     into: str = ""
     when: str | None = None
+    present: tuple[str, ...] = ()
     reads: Mapping[str, str] = field(default_factory=dict)
     to_type: str | None = None
     copies: Mapping[str, object] = field(default_factory=dict)
@@ -101,6 +103,7 @@ def _step(entry: Mapping[str, Any]) -> ResolveStep:
         unless_ends=tuple(entry.get("unless_ends", ())),
         into=entry.get("with", ""),
         when=entry.get("when"),
+        present=tuple(entry.get("present", ())),
         reads=MappingProxyType(dict(entry.get("reads", {}))),
         to_type=entry.get("to_type"),
         copies=MappingProxyType(dict(entry.get("copies", {}))),

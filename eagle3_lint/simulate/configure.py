@@ -33,12 +33,12 @@ def fill(template: str, values: Mapping[str, object]) -> str:
     return template.format_map(_Quoted(values))
 
 
-def look_up(config: Mapping[str, object], path: str) -> object:
-    """The value at a dotted path, or a marker when some step of it is absent or no object."""
+def look_up(config: Mapping[str, object], path: str, absent: object = _ABSENT) -> object:
+    """The value at a dotted path, or ``absent`` when some step of it is absent or no object."""
     value: object = config
     for step in path.split("."):
         if not isinstance(value, Mapping) or step not in value:
-            return _ABSENT
+            return absent
         value = value[step]
     return value
 

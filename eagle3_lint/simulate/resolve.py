@@ -12,6 +12,11 @@ from eagle3_lint.frozen import frozen
 from eagle3_lint.simulate.configure import fill, look_up
 from eagle3_lint.simulate.result import Failure
 
+
+class ConfigClassRefusal(Exception):
+    """A configuration class raises on a value; the text is ``"Type: message"``."""
+
+
 #: Says what a configuration class adds: (model_type, config) → (class name, configuration) or
 #: None when the release's transformers knows no such model_type.
 ConfigClasses = Callable[[str | None, Mapping[str, object]], "tuple[str, dict[str, object]] | None"]
@@ -56,8 +61,9 @@ class _Walk:
         self.config: dict[str, object] = dict(config)
         self.classes, self.registered = classes, registered
         named = config.get("architectures")
-        self.listed = [a for a in named if isinstance(a, str)] if isinstance(named, list) else []
-        self.written = named if isinstance(named, str) else next(iter(self.listed), None)
+        listed = named if isinstance(named, list) else [named]
+        self.listed = [a for a in listed if isinstance(a, str)]
+        self.written = next(iter(self.listed), None)
         self.architecture = self.written
         kind = config.get("model_type")
         self.model_type = kind if isinstance(kind, str) else None
@@ -72,6 +78,7 @@ class _Walk:
         nested = self.config.get("transformer_layer_config")
         return {
             "listed": self.listed,
+            "replaced": int(self.replaced_by is not None),
             "base_model": self.config_class.removesuffix("Config") + "Model",
             "layer_type": nested.get("model_type") if isinstance(nested, Mapping) else None,
             "architectures": named,
@@ -93,10 +100,13 @@ class _Walk:
             return False
         if step.architectures and self.architecture not in step.architectures:
             return False
-        if step.when is None:
-            return True
+        if any(look_up(self.config, path, self) is self for path in step.present):
+            return False
+        return step.when is None or bool(compile_expression(step.when)(self._names_for(step)))
+
+    def _names_for(self, step: ResolveStep) -> dict[str, object]:
         read = {name: look_up(self.config, path, None) for name, path in step.reads.items()}
-        return bool(compile_expression(step.when)({**self.names(), **read}))
+        return {**self.names(), **read}
 
     def take(self, step: ResolveStep) -> None:
         if step.do == "refuse":
@@ -125,10 +135,14 @@ class _Walk:
 
     def _stop(self, step: ResolveStep) -> NoReturn:
         assert step.error is not None
-        raise _Stop(step.error, step.source)
+        text = fill(step.error.message, self._names_for(step))
+        raise _Stop(Raise(step.error.type, text), step.source)
 
     def _find_class(self, step: ResolveStep) -> None:
-        found = self.classes(self.model_type, self.config)
+        try:
+            found = self.classes(self.model_type, self.config)
+        except ConfigClassRefusal as refusal:
+            raise _Stop(Raise.parse(str(refusal)), step.source) from None
         if found is not None:
             self.config_class, self.config = found
         elif step.into and self.names()["has_auto_config"]:

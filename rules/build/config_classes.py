@@ -44,8 +44,8 @@ FORMULAS = {
 def _value(cls: Any, field: str, given: dict[str, Any]) -> Any:
     try:
         value = getattr(cls(**given), field, "absent")
-    except Exception:
-        return "raises"
+    except Exception as error:
+        return f"raises {type(error).__name__}"
     return value if value is None or isinstance(value, (int, float, str, bool)) else "absent"
 
 
@@ -67,6 +67,14 @@ def _describe(cls: Any, field: str, extra: dict[str, Any]) -> Any:
     raise ValueError(f"{cls.__name__}.{field} is {seen}: no known formula")
 
 
+def _refuses(cls: Any, given: dict[str, Any]) -> bool:
+    try:
+        cls(**given)
+    except Exception:
+        return True
+    return False
+
+
 def describe_here() -> dict[str, Any]:
     """Run in a process with one transformers: every known type and the drafts' defaults."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
@@ -82,11 +90,12 @@ def describe_here() -> dict[str, Any]:
             found = _describe(cls, field, {})
             if found.get("value") != "absent":
                 absent[field] = found
-            if field not in SIZINGS[0]:
-                given = _describe(cls, field, {field: None})
-                if given != {"value": None}:
-                    null[field] = given
+            given = _describe(cls, field, {field: None})
+            if given != {"value": None}:
+                null[field] = given
         details[kind] = {"absent": absent, "null": null}
+        if _refuses(cls, {"hidden_size": 64, "num_attention_heads": 6}):
+            details[kind]["heads_must_divide"] = True
     return {"known": known, "details": details}
 
 

@@ -121,8 +121,8 @@ class Table:
         if policies := self._grouped("policy", {r: feeds[r].policy for r in feeds}):
             entry["policy"] = policies
         for kind in self.overrides["model_type"]:
-            if name in kind["architectures"]:
-                entry["model_type"] = kind["model_type"]
+            if name in kind["of"]:
+                entry["model_type"] = kind["of"][name]
         notes = [
             {"in": note["in"][name], "note": note["why"], "source": note["source"]}
             for note in [*self.overrides["defect"], *self.overrides["note"]]

@@ -109,8 +109,7 @@ def _reading(registry: Registry, cls: ClassSource, transformers: str) -> Reading
         return Reading(place, None, hook)
     decoders = _decoders(registry, cls, setter)
     if inherited and decoders and tree.find(f"{MODELS}.interfaces", MIXIN) is not None:
-        mixed = [MIXIN in (c.name for c in tree.lineage(decoder)) for decoder in decoders]
-        if not any(mixed):
+        if not any(_is_mixin(tree, decoder) for decoder in decoders):
             return Reading(place, "no-mixin", hook)
     return Reading(place, None, hook, doubts=tuple(vllm_doubts(tree, decoders)))
 
@@ -133,23 +132,21 @@ def _wants_newer_transformers(setter: ast.FunctionDef, requirement: str) -> bool
     return False
 
 
-def _decoders(
-    registry: Registry, cls: ClassSource, setter: ClassSource
-) -> list[ClassSource]:
+def _decoders(registry: Registry, cls: ClassSource, setter: ClassSource) -> list[ClassSource]:
     """The decoder that gets the mark; empty when it follows from the text model's config."""
     tree = registry.tree
-    body = setter.bodies[SETTER]
     text_models = tree.held(cls, "language_model") + _registered(registry, cls)
-    if not text_models and "language_model" not in ast.unparse(body):
-        return tree.held(cls, "model")
-    if not text_models and tree.provider(cls, "get_language_model") is None:
-        return tree.held(cls, "model")
+    if not text_models:
+        own = tree.held(cls, "model")
+        wraps = "language_model" in ast.unparse(setter.bodies[SETTER])
+        wraps = wraps and tree.provider(cls, "get_language_model") is not None
+        return [] if wraps and not any(_is_mixin(tree, model) for model in own) else own
     decoders = [decoder for model in text_models for decoder in tree.held(model, "model")]
-    return decoders or [model for model in text_models if MIXIN in _names(tree, model)]
+    return decoders or [model for model in text_models if _is_mixin(tree, model)]
 
 
-def _names(tree: SourceTree, cls: ClassSource) -> set[str]:
-    return {c.name for c in tree.lineage(cls)}
+def _is_mixin(tree: SourceTree, cls: ClassSource) -> bool:
+    return any(c.name == MIXIN for c in tree.lineage(cls))
 
 
 def _registered(registry: Registry, cls: ClassSource) -> list[ClassSource]:

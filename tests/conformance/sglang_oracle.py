@@ -204,7 +204,7 @@ class Oracle:
             return names, None
         try:
             return sglang_forward.parameters_read(model, width)
-        except Exception as error:  # noqa: BLE001 - no forward fits: count every parameter
+        except Exception as error:
             return set(dict(model.named_parameters())), f"{type(error).__name__}: {error}"
 
     def _aux_width(self, fields: dict[str, Any], hidden: int) -> int:

@@ -21,7 +21,11 @@ KEPT: Final = (".py", ".json", "METADATA", "PKG-INFO")
 
 # vLLM's CPU build has the same Python sources as the CUDA wheel and a fifth of its size, but not
 # every release: those named here come from the package named with them.
-_VLLM_PACKAGE: Final[dict[str, str]] = {"0.9.0": "vllm", "0.33.0": "vllm"}
+_VLLM_PACKAGE: Final[dict[str, str]] = {
+    "0.8.5.post1": "vllm",
+    "0.9.0": "vllm",
+    "0.33.0": "vllm",
+}
 
 
 def cache() -> Path:

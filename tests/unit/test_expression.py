@@ -25,6 +25,11 @@ from eagle3_lint.contract.expression import ExpressionError, compile_expression,
         ("not zero", 1),
         ("not heads == 8", 0),  # not (heads == 8), as in Python
         ("true and false", False),
+        ("kind in ('mistral', 'llama')", 1),
+        ("kind in ('mistral', 'qwen2')", 0),
+        ("heads - 1 in (6 + 1) and zero in (0)", 1),
+        ("not kind in ('llama')", 0),
+        ("nothing in (null, 'x')", 1),
     ],
 )
 def test_value(text: str, value: object) -> None:
@@ -34,7 +39,24 @@ def test_value(text: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1 +", "(1", "1 2", "a.b", "a[0]", "f(x", "__import__('os')", "1 / 2", "a ** 2", "a = 1"],
+    [
+        "",
+        "1 +",
+        "(1",
+        "1 2",
+        "a.b",
+        "a[0]",
+        "f(x",
+        "__import__('os')",
+        "1 / 2",
+        "a ** 2",
+        "a = 1",
+        "a in",
+        "a in b",
+        "a in ()",
+        "a in (1",
+        "(1, 2)",
+    ],
 )
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError):
