@@ -1,15 +1,21 @@
-"""Write docs/rules and the README's rule table from rules/catalog; ``--check`` only compares.
+"""Write docs/rules, the README's rule table and its examples' output; ``--check`` compares.
 
     python tools/generate_docs.py [--check]
 """
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "build")]
+
+from materialise import materialise  # noqa: E402
 
 from eagle3_lint.catalogue import Catalogue  # noqa: E402
 
@@ -25,6 +31,42 @@ def rule_table() -> str:
     return "\n".join([BEGIN, *head, *rows, END])
 
 
+#: README commands whose output stands below them, word for word.
+SHOWN = (
+    "check kimi-draft -t sglang==0.5.9 -m kimi-k2.5",
+    "matrix kimi-draft -m kimi-k2.5 -t 'sglang>=0.5.9'",
+)
+
+
+def printed(command: str, folder: Path) -> str:
+    """What a command prints in a folder that holds the example draft."""
+    run = subprocess.run(
+        [sys.executable, "-m", "eagle3_lint.cli", *shlex.split(command)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode > 1:
+        raise SystemExit(f"{command}: {run.stderr}")
+    return run.stdout.rstrip()
+
+
+def with_outputs(text: str) -> str:
+    """The README with the blocks of the shown commands renewed."""
+    with TemporaryDirectory() as folder:
+        materialise(ROOT / "fixtures" / "kimi-k2.5-layers0", Path(folder) / "kimi-draft")
+        for command in SHOWN:
+            begin, end = f"<!-- output of: {command} -->\n```\n", "\n```\n<!-- end of output -->"
+            before, found, rest = text.partition(begin)
+            if not found:
+                raise SystemExit(f"README.md has no place for the output of: {command}")
+            _, _, after = rest.partition(end)
+            text = before + begin + printed(command, Path(folder)) + end + after
+    return text
+
+
 def wanted() -> dict[Path, str]:
     """Every generated file with its text."""
     files = {ROOT / rule.url: rule.to_markdown() for rule in Catalogue().all()}
@@ -32,7 +74,7 @@ def wanted() -> dict[Path, str]:
     text = readme.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    files[readme] = before + rule_table() + after
+    files[readme] = with_outputs(before + rule_table() + after)
     return files
 
 

@@ -1,6 +1,8 @@
-"""The oracle against answers read off SGLang's sources by hand (release, file and line beside each).
+"""The oracle against answers read off SGLang's sources by hand (release, file and line beside
+each).
 
-Needs ``EAGLE3_LINT_ORACLE_PYTHON`` (see README.md); releases that are not unpacked yet are downloaded.
+Needs ``EAGLE3_LINT_ORACLE_PYTHON`` (see README.md); releases that are not unpacked yet are
+downloaded.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ LAYER_NAMES = [
 EXPECTED: list[tuple[str, str, str, Any]] = [
     # llama_eagle3.py:112 nn.Linear with its default bias, which no trainer stores
     ("0.4.8.post1", GOOD, "unfilled", ["model.fc.bias"]),
-    # llama_eagle3.py:187 puts model. in front; llama.py load_weights looks q/k/v, gate and up up
+    # llama_eagle3.py:190 puts model. in front; llama.py load_weights looks q/k/v, gate and up up
     ("0.4.8.post1", LAYERS, "outcome", "error"),
     # llama_eagle3.py:127 bias=getattr(config, "bias", False) from 0.4.9 on
     ("0.5.1.post3", GOOD, "outcome", "ok"),
