@@ -114,7 +114,7 @@ class Examiner:
         registered = self.support.registered(target.runtime, target.release)
         resolved_by = (id(release), id(classes), registered(self._written))
         if resolved_by not in self._resolutions:
-            resolution = resolve(release, self.facts.config, classes, registered)
+            resolution = resolve(release, self.facts.config, classes, registered, self.facts.shapes)
             self._resolutions[resolved_by] = resolution
         resolution = self._resolutions[resolved_by]
         known = outside_names(resolution.config, self.question.model)
@@ -147,6 +147,7 @@ class Examiner:
             known=played.known,
             model=model,
             support=self.support.of(target, model) if model is not None else None,
+            is_model=self.support.registered(target.runtime, target.release)(self._written),
         )
 
     def examine(self, target: Target) -> Result:

@@ -1,6 +1,6 @@
 """Write docs/rules, the README's rule table and its examples' output; ``--check`` compares.
 
-    python tools/generate_docs.py [--check]
+python tools/generate_docs.py [--check]
 """
 
 from __future__ import annotations

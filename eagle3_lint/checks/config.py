@@ -114,7 +114,7 @@ def _unresolved(subject: Subject) -> Finding:
     if failure.type == "ValueError" and "model type" in failure.message:
         return Finding("E3L105", values, subject.field("/model_type"), source)
     values["suggestion"] = _suggestion(subject)
-    rule = "E3L102" if failure.type in ("AttributeError", "KeyError") else "E3L101"
+    rule = "E3L102" if subject.is_model else "E3L101"
     return Finding(rule, values, subject.field("/architectures"), source,
                    _architecture_fix(subject))  # fmt: skip
 

@@ -26,6 +26,7 @@ class Subject:
         load: None likewise, or when the container cannot be read.
         known: names the contract is given from outside.
         support: what the release says of the target model; None when that is not known.
+        is_model: the architecture that config.json names is a model's, though no draft's.
     """
 
     facts: Facts
@@ -38,6 +39,7 @@ class Subject:
     known: Mapping[str, object]
     model: TargetModel | None
     support: Support | None
+    is_model: bool = False
 
     def at(self, tensor: str) -> Place:
         """Where a tensor is."""

@@ -7,7 +7,7 @@ from. :class:`Contract` is the selection that holds for one release.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from eagle3_lint.frozen import frozen
 
@@ -102,6 +102,18 @@ class KeyCondition:
     starts: str | None = None
     ends: str | None = None
     lacks: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, entry: Mapping[str, Any]) -> KeyCondition:
+        """Read the fields of a condition out of a statement that may have others."""
+        lacks = entry.get("lacks", ())
+        return cls(
+            contains=entry.get("contains"),
+            equals=entry.get("equals"),
+            starts=entry.get("starts"),
+            ends=entry.get("ends"),
+            lacks=(lacks,) if isinstance(lacks, str) else tuple(lacks),
+        )
 
     def holds(self, key: str) -> bool:
         return (

@@ -29,7 +29,6 @@ from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
 
 _SECTIONS = ("config", "layer", "parameters", "present", "keys", "lookup", "shapes", "after")
-_CONDITIONS = ("contains", "equals", "starts", "ends")
 _ERROR_NAMES = ("Error:", "Exception:")
 
 
@@ -42,14 +41,6 @@ def _raise_or_text(value: str | None) -> str | Raise | None:
 
 def _raise(entry: Mapping[str, Any], name: str) -> Raise | None:
     return Raise.parse(entry[name]) if name in entry else None
-
-
-def _condition(entry: Mapping[str, Any]) -> KeyCondition:
-    lacks = entry.get("lacks", ())
-    return KeyCondition(
-        **{name: entry[name] for name in _CONDITIONS if name in entry},
-        lacks=(lacks,) if isinstance(lacks, str) else tuple(lacks),
-    )
 
 
 def _config(entry: Mapping[str, Any]) -> ConfigStatement:
@@ -86,7 +77,7 @@ def _key(entry: Mapping[str, Any]) -> KeyStatement:
     return KeyStatement(
         do=entry["do"],
         source=entry["source"],
-        condition=_condition(entry),
+        condition=KeyCondition.parse(entry),
         when=entry.get("when"),
         find=entry.get("find", ""),
         into=entry.get("with", ""),
@@ -105,9 +96,9 @@ def _lookup(entry: Mapping[str, Any]) -> LookupStatement:
         tries=tuple(entry["try"]),
         missing=missing,
         fused_missing=fused,
-        condition=_condition(entry),
+        condition=KeyCondition.parse(entry),
         source=entry["source"],
-        unknown=_condition(entry.get("unknown", {})),
+        unknown=KeyCondition.parse(entry.get("unknown", {})),
         within=entry.get("within", ""),
     )
 
@@ -172,7 +163,8 @@ class ContractFile:
             layer=LayerStatement(layer[0]["prefix"], layer[0]["each"], layer[0]["source"]),
             parameters=tuple(map(_parameter, chosen["parameters"])),
             present=tuple(
-                PresentStatement(e["name"], _condition(e), e["source"]) for e in chosen["present"]
+                PresentStatement(e["name"], KeyCondition.parse(e), e["source"])
+                for e in chosen["present"]
             ),
             keys=tuple(map(_key, chosen["keys"])),
             lookups=tuple(map(_lookup, chosen["lookup"])),

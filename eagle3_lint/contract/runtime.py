@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from eagle3_lint.contract.model import Raise
+from eagle3_lint.contract.model import KeyCondition, Raise
 from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
 from eagle3_lint.frozen import frozen
@@ -35,6 +35,7 @@ class ResolveStep:
             ``has_model_type``, ``has_auto_config``,
             ``architectures`` (as written), ``architectures_type`` (what Python calls its type) and
             the names of ``reads``.
+        tensor: the step is taken only if a tensor of the checkpoint has such a name.
         present: dotted paths into the configuration; the step is taken only if each leads anywhere.
         reads: further names for ``when``, each with such a path; null where it leads nowhere.
         to_type: ``replace``: the model_type that later steps see.
@@ -61,6 +62,7 @@ class ResolveStep:
     unless_ends: tuple[str, ...] = ()
     into: str = ""
     when: str | None = None
+    tensor: KeyCondition | None = None
     present: tuple[str, ...] = ()
     reads: Mapping[str, str] = field(default_factory=dict)
     to_type: str | None = None
@@ -103,6 +105,7 @@ def _step(entry: Mapping[str, Any]) -> ResolveStep:
         unless_ends=tuple(entry.get("unless_ends", ())),
         into=entry.get("with", ""),
         when=entry.get("when"),
+        tensor=KeyCondition.parse(entry["tensor"]) if "tensor" in entry else None,
         present=tuple(entry.get("present", ())),
         reads=MappingProxyType(dict(entry.get("reads", {}))),
         to_type=entry.get("to_type"),

@@ -1,216 +1,43 @@
-"""A path → a Checkpoint: which files make up the weights, and what is wrong with them."""
+"""A path → a Checkpoint, or one line on why there is none."""
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 from eagle3_lint.errors import InputError
-from eagle3_lint.load.checkpoint import Checkpoint, Problem, Tensor, WeightsFormat
+from eagle3_lint.load.checkpoint import Checkpoint, Problem
 from eagle3_lint.load.document import Document, DocumentError, load_document
-from eagle3_lint.load.header import HeaderError, read_header
-from eagle3_lint.load.pickle import read_torch_file
+from eagle3_lint.load.weights import WeightsReader
 
-INDEX = "model.safetensors.index.json"
-TORCH_INDEX = "pytorch_model.bin.index.json"
-_KNOWN_FILES = (".safetensors", ".index.json", ".bin")
-#: States of a training that is not exported yet → how to go on.
-_TRAINING_STATES = {
-    "training_state.pt": "export it with SpecForge (python -m specforge.export)",
-    "draft_model.pt": "export it with NeMo Automodel's consolidated safetensors",
-    "modelopt_state.pth": "export it with ModelOpt (export_hf_checkpoint.py)",
-    "optimizer.pt": "this is a trainer's state; save the model beside it",
-}
+CONFIG = "config.json"
+_WEIGHTS = (".safetensors", ".bin")
+_KNOWN_FILES = (*_WEIGHTS, ".index.json")
 
-
-def _folder_of(path: Path) -> Path:
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file or folder; give the draft's folder") from None
-    except NotADirectoryError:
-        raise InputError(f"{path}: a part of this path is a file, not a folder") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    if stat.S_ISDIR(mode):
-        return path
-    if stat.S_ISREG(mode) and (path.name == "config.json" or path.name.endswith(_KNOWN_FILES)):
-        return path.parent
-    raise InputError(
-        f"{path}: no draft; give its folder, or the config.json or a weights file in it"
-    )
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(entry.name for entry in folder.iterdir())
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be listed: {error.strerror}") from None
-
-
-def _config(folder: Path, names: list[str]) -> Document:
-    path = folder / "config.json"
-    if "config.json" not in names:
-        for name, step in _TRAINING_STATES.items():
-            if name in names:
-                raise InputError(f"{folder}: not an exported draft ({name} is there): {step}")
-        if any(name.endswith(_KNOWN_FILES) for name in names):
-            raise InputError(
-                f"{folder}: no config.json beside the weights; copy the one the trainer used"
-            )
-        raise InputError(f"{folder}: no draft: neither config.json nor weights are in it")
-    try:
-        # A FIFO would block for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path}: not a regular file")
-        return load_document(path)
-    except DocumentError as error:
-        where = "".join(f":{n}" for n in (error.line, error.column) if n is not None)
-        raise InputError(f"{path}{where}: {error.message}; repair or re-export it") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-class _Reader:
-    """Collects tensors and problems file by file."""
-
-    def __init__(self, folder: Path, names: list[str]) -> None:
-        self.folder, self.names = folder, names
-        self.tensors: list[Tensor] = []
-        self.problems: list[Problem] = []
-        self.metadata: dict[str, str] = {}
-        self.unreadable: set[str] = set()
-
-    def problem(self, kind: str, file: str, message: str, tensor: str | None = None) -> None:
-        self.problems.append(Problem(kind, file, message, tensor))
-
-    def _is_file(self, name: str) -> bool:
-        try:
-            mode = (self.folder / name).stat().st_mode
-        except OSError as error:
-            self.problem("unreadable", name, f"it cannot be opened: {error.strerror}")
-        else:
-            if stat.S_ISREG(mode):
-                return True
-            self.problem("unreadable", name, "it is not a regular file")
-        self.unreadable.add(name)
-        return False
-
-    def safetensors(self, name: str) -> None:
-        if not self._is_file(name):
-            return
-        try:
-            header = read_header(self.folder / name)
-        except HeaderError as error:
-            self.unreadable.add(name)
-            self.problem(error.kind, name, error.message, error.tensor)
-            return
-        except OSError as error:
-            self.unreadable.add(name)
-            self.problem("unreadable", name, f"it cannot be read: {error.strerror}")
-            return
-        self.metadata.update(header.metadata)
-        for duplicate in header.duplicates:
-            message = f"the header has {duplicate!r} twice; readers take the last"
-            self.problem("duplicate-key", name, message, duplicate)
-        start = header.data_start
-        self.tensors.extend(
-            Tensor(t.name, t.dtype, t.shape, name, start + t.begin, t.end - t.begin)
-            for t in header.tensors
-        )
-
-    def torch(self, name: str) -> None:
-        if not self._is_file(name):
-            return
-        tensors, problem = read_torch_file(self.folder / name)
-        self.tensors.extend(tensors)
-        if problem is not None:
-            self.unreadable.add(name)
-            self.problems.append(problem)
-
-    # -- shards -----------------------------------------------------------------------------------
-
-    def weight_map(self, index: str) -> dict[str, str] | None:
-        """The index's map of tensor to shard; None, with a problem, when there is none."""
-        try:
-            document = load_document(self.folder / index)
-        except (DocumentError, OSError) as error:
-            message = error.message if isinstance(error, DocumentError) else str(error.strerror)
-            self.problem("bad-index", index, f"it cannot be read: {message}")
-            return None
-        found = document.data.get("weight_map")
-        if not isinstance(found, Mapping) or not all(isinstance(f, str) for f in found.values()):
-            self.problem("bad-index", index, "it has no weight_map of tensor names to file names")
-            return None
-        return dict(found)
-
-    def shards(self, index: str, weight_map: Mapping[str, str]) -> Iterator[str]:
-        """The shards that can be opened, each once, in the order of the index."""
-        for shard in dict.fromkeys(weight_map.values()):
-            path = PurePosixPath(shard.replace("\\", "/"))
-            if path.is_absolute() or ".." in path.parts or not path.parts:
-                self.problem("path-leaves-folder", index, f"it names {shard!r}, outside the folder")
-                self.unreadable.add(shard)
-            elif not (self.folder / path).exists():
-                count = sum(s == shard for s in weight_map.values())
-                message = f"the index expects {count} tensors in it, and it is not there"
-                self.problem("missing-shard", shard, message)
-                self.unreadable.add(shard)
-            else:
-                yield shard
-
-    def compare(self, index: str, weight_map: Mapping[str, str]) -> None:
-        """What the index says against what the shards hold."""
-        places: dict[str, list[str]] = {}
-        for tensor in self.tensors:
-            places.setdefault(tensor.name, []).append(tensor.file)
-        for name, files in places.items():
-            if len(files) > 1:
-                message = f"it is in {files[0]} and in {files[1]}; which one counts is chance"
-                self.problem("tensor-in-two-shards", files[1], message, name)
-            elif name not in weight_map:
-                message = "it is in the shard and not in the index"
-                self.problem("not-in-index", files[0], message, name)
-            elif files[0] != weight_map[name]:
-                message = f"the index says {weight_map[name]}, it is in {files[0]}"
-                self.problem("tensor-in-wrong-shard", files[0], message, name)
-        for name, shard in weight_map.items():
-            if name not in places and shard not in self.unreadable:
-                self.problem("named-but-absent", shard, "the index names it, no shard has it", name)
-
-
-def _read_weights(reader: _Reader) -> WeightsFormat:
-    names = reader.names
-    safetensors = [n for n in names if n.endswith(".safetensors")]
-    if INDEX in names:
-        weight_map = reader.weight_map(INDEX)
-        if weight_map is not None:
-            for shard in reader.shards(INDEX, weight_map):
-                reader.safetensors(shard)
-            reader.compare(INDEX, weight_map)
-        return "safetensors"
-    if safetensors:
-        chosen = ["model.safetensors"] if "model.safetensors" in safetensors else safetensors
-        for name in chosen:
-            reader.safetensors(name)
-        if len(chosen) > 1:
-            reader.compare("the folder", {t.name: t.file for t in reader.tensors})
-        if "pytorch_model.bin" in names:
-            message = "safetensors and pytorch_model.bin lie side by side; safetensors count"
-            reader.problem("weights-twice", "pytorch_model.bin", message)
-        return "safetensors"
-    if TORCH_INDEX in names:
-        weight_map = reader.weight_map(TORCH_INDEX)
-        if weight_map is not None:
-            for shard in reader.shards(TORCH_INDEX, weight_map):
-                reader.torch(shard)
-            reader.compare(TORCH_INDEX, weight_map)
-        return "torch"
-    if "pytorch_model.bin" in names:
-        reader.torch("pytorch_model.bin")
-        return "torch"
-    return "none"
+#: Files that a training leaves before the draft is exported → what they are, how to go on.
+_TRAINING_STATES = (
+    ("training_state.pt", "SpecForge", "python -m specforge.export.to_sglang exports it"),
+    (
+        "draft_model.pt",
+        "NeMo Automodel",
+        "python -m nemo_automodel.components.speculative.serve_sglang exports it to model/",
+    ),
+    ("eagle*_meta.pt", "NeMo Automodel", "the draft is in the folder model/ or model/consolidated"),
+    ("modelopt_state*", "ModelOpt", "its examples' export_hf_checkpoint.py exports it"),
+    (
+        "*.distcp",
+        "torch.distributed.checkpoint",
+        "export it with the trainer's converter (TorchSpec: tools/convert_to_hf.py)",
+    ),
+    ("zero_to_fp32.py", "DeepSpeed", "python zero_to_fp32.py . pytorch_model.bin exports it"),
+    ("global_step*", "DeepSpeed", "its zero_to_fp32.py exports it"),
+    ("optimizer*.bin", "a trainer", "save the model itself beside it (save_pretrained)"),
+    ("optimizer.pt", "a trainer", "save the model itself beside it (save_pretrained)"),
+    ("*.gguf", "llama.cpp", "SGLang and vLLM need the weights from before the conversion"),
+)
 
 
 def open_checkpoint(path: str | Path) -> Checkpoint:
@@ -225,13 +52,12 @@ def open_checkpoint(path: str | Path) -> Checkpoint:
     folder = _folder_of(Path(path))
     names = _names(folder)
     config = _config(folder, names)
-    reader = _Reader(folder, names)
-    weights_format = _read_weights(reader)
+    reader = WeightsReader(folder, names)
+    weights_format = reader.read()
     if weights_format == "none":
-        states = [name for name in _TRAINING_STATES if name in names]
-        hint = f": {_TRAINING_STATES[states[0]]}" if states else ""
-        message = f"the folder has a configuration and no weights{hint}"
-        reader.problem("no-weights", "config.json", message)
+        state = _training_state(names)
+        message = f"the folder has a configuration and no weights{state and f': {state}'}"
+        reader.problems.append(Problem("no-weights", CONFIG, message))
     return Checkpoint(
         path=folder,
         config=config,
@@ -240,4 +66,86 @@ def open_checkpoint(path: str | Path) -> Checkpoint:
         files=tuple(names),
         weights_format=weights_format,
         metadata=reader.metadata,
+        index=reader.index,
     )
+
+
+def _folder_of(path: Path) -> Path:
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        what = "a link to nothing" if path.is_symlink() else "no such file or folder"
+        raise InputError(f"{path}: {what}; give the draft's folder") from None
+    except NotADirectoryError:
+        raise InputError(f"{path}: a part of this path is a file, not a folder") from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise InputError(f"{path}: cannot be read: {_reason(error)}") from None
+    if stat.S_ISDIR(mode):
+        return path
+    if stat.S_ISREG(mode) and (path.name == CONFIG or path.name.endswith(_KNOWN_FILES)):
+        return path.parent
+    state = _training_state([path.name])
+    raise InputError(
+        f"{path}: no draft{state and f' ({state})'}; give its folder, or the config.json or a"
+        " weights file in it"
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be listed: {_reason(error)}") from None
+
+
+def _config(folder: Path, names: Sequence[str]) -> Document:
+    path = folder / CONFIG
+    if CONFIG not in names:
+        raise InputError(_why_no_config(folder, names))
+    try:
+        return load_document(path)
+    except DocumentError as error:
+        raise InputError(f"{error.where}: {error.message}; repair it or export it anew") from None
+    except OSError as error:
+        reason = "a link to nothing" if path.is_symlink() else f"cannot be read: {_reason(error)}"
+        raise InputError(f"{path}: {reason}; fetch or export it anew") from None
+
+
+def _why_no_config(folder: Path, names: Sequence[str]) -> str:
+    state = _training_state(names)
+    inner = _inner_draft(folder, names)
+    if inner is not None:
+        return f"{folder}: no config.json; did you mean {inner}?"
+    if any(n.endswith(_WEIGHTS) and not n.startswith(("optimizer", "training_")) for n in names):
+        return f"{folder}: no config.json beside the weights; copy the one that the trainer used"
+    if state:
+        return f"{folder}: not an exported draft: {state}"
+    return f"{folder}: no draft: neither config.json nor weights are in it"
+
+
+def _inner_draft(folder: Path, names: Sequence[str]) -> Path | None:
+    """A draft one or two levels down, if exactly one is there."""
+    below = [folder / name for name in names[:200]]
+    found = [path for path in (*below, folder / "model/consolidated") if _holds_draft(path)]
+    return found[0] if len(found) == 1 else None
+
+
+def _holds_draft(folder: Path) -> bool:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return CONFIG in names and any(name.endswith(_WEIGHTS) for name in names)
+
+
+def _training_state(names: Sequence[str]) -> str:
+    """What training state the names show and how to export it; empty when none."""
+    for pattern, producer, step in _TRAINING_STATES:
+        for name in names:
+            if fnmatchcase(name, pattern):
+                return f"{name} is a file of {producer}: {step}"
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

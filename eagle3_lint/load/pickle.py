@@ -1,61 +1,95 @@
-"""pytorch_model.bin: read with torch when it is there (the ``torch`` extra), else named."""
+"""pytorch_model.bin: read with torch where it is installed (the ``torch`` extra), else named."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from eagle3_lint.load.checkpoint import Problem, Tensor
+from eagle3_lint.load.foreign import SNIFFED, recognise
 
 _DTYPES = {
     "bfloat16": "BF16", "float16": "F16", "float32": "F32", "float64": "F64", "bool": "BOOL",
-    "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "uint8": "U8",
-    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "uint8": "U8", "uint16": "U16",
+    "uint32": "U32", "uint64": "U64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ",
+    "float8_e5m2fnuz": "F8_E5M2FNUZ", "complex64": "C64",
 }  # fmt: skip
 
 
+class NeedsTorchError(Exception):
+    """torch is not installed, or it does not import here."""
+
+
 def load_state(path: Path) -> dict[str, Any]:
-    """The tensors of a torch file, memory-mapped where the format allows it.
+    """The state dict of a torch file, memory-mapped where the format allows it.
 
     Raises:
-        ImportError: torch is not installed.
-        Exception: whatever torch raises for a file that is no plain state dict.
+        NeedsTorchError: torch cannot be imported.
+        Exception: whatever torch raises for a damaged file or one that holds more than data.
     """
-    import torch
+    try:
+        import torch
+    except Exception as error:  # a broken installation raises OSError, RuntimeError, …
+        raise NeedsTorchError(str(error)) from error
 
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except RuntimeError as error:
         if "mmap" not in str(error):
             raise
-        # Files from before torch 1.6 are no zip and cannot be mapped.
+        # Files from before torch 1.6 are not zips and cannot be mapped.
         state = torch.load(path, map_location="cpu", weights_only=True)
-    return {str(k): v for k, v in state.items() if isinstance(v, torch.Tensor)}
+    if not isinstance(state, Mapping):
+        raise TypeError(f"it holds a {type(state).__name__}, not a state dict")
+    return {str(key): value for key, value in state.items()}
 
 
 def read_torch_file(path: Path) -> tuple[list[Tensor], Problem | None]:
-    """Names, dtypes and shapes of a torch file, or the problem with it."""
+    """Names, dtypes and shapes of a torch file, and the problem with it, if any."""
     name = path.name
     try:
-        state = load_state(path)
-    except ImportError:
+        with path.open("rb") as file:
+            start = file.read(SNIFFED)
+        foreign = recognise(start, path.stat().st_size)
+        if foreign is not None and not foreign[0].startswith("torch-"):
+            return [], Problem(foreign[0], name, foreign[1])
+        return _read(load_state(path), name)
+    except NeedsTorchError as error:
         message = (
-            "reading a torch file needs torch: pip install 'eagle3-lint[torch]', or save the"
-            " weights as safetensors"
+            "reading a torch file needs torch: pip install 'eagle3-lint[torch]', or convert the"
+            f" weights to safetensors ({_first_line(error)})"
         )
         return [], Problem("needs-torch", name, message)
+    except OSError as error:
+        return [], Problem("unreadable", name, f"it cannot be read: {_first_line(error)}")
     except Exception as error:  # torch raises a dozen kinds for a damaged or unsafe pickle
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return [], Problem("bad-torch-file", name, f"torch cannot read it safely: {first[:160]}")
-    tensors = [
-        Tensor(
-            key,
-            _DTYPES.get(str(value.dtype).removeprefix("torch."), str(value.dtype)),
-            tuple(value.shape),
-            name,
-            -1,
-            value.numel() * value.element_size(),
-        )
-        for key, value in state.items()
-    ]
-    return tensors, None
+        message = f"torch cannot read it safely: {_first_line(error)}"
+        if start[8:10] in (b'{"', b"{ "):
+            message = "it seems to be safetensors under the name of a torch file: rename it"
+        return [], Problem("bad-torch-file", name, message)
+
+
+def _read(state: Mapping[str, Any], file: str) -> tuple[list[Tensor], Problem | None]:
+    tensors, others = [], []
+    for name, value in state.items():
+        if not hasattr(value, "element_size"):
+            others.append(name)
+            continue
+        dtype = str(value.dtype).removeprefix("torch.")
+        nbytes = value.numel() * value.element_size()
+        shape = tuple(value.shape)
+        tensors.append(Tensor(name, _DTYPES.get(dtype, dtype), shape, file, -1, nbytes))
+    if not others:
+        return tensors, None
+    listed = ", ".join(map(repr, others[:3])) + (", …" if len(others) > 3 else "")
+    nested = [n for n in others if isinstance(state[n], Mapping)]
+    message = f"runtimes expect tensors alone in it, and {listed} is something else"
+    if not tensors and nested:
+        message = f"its tensors lie a level too deep, under {nested[0]!r}: save that state dict"
+    return tensors, Problem("bad-torch-file", file, message)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:160]

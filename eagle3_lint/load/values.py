@@ -10,23 +10,28 @@ from pathlib import Path
 
 from eagle3_lint.load.checkpoint import Tensor
 
-_INTEGERS = {"BOOL": "B", "U8": "B", "I8": "b", "I16": "h", "U16": "H", "I32": "i", "U32": "I",
-             "I64": "q", "U64": "Q"}  # fmt: skip
+_INTEGERS = {
+    "BOOL": "B", "U8": "B", "I8": "b", "I16": "h", "U16": "H", "I32": "i", "U32": "I", "I64": "q",
+    "U64": "Q",
+}  # fmt: skip
 _FLOATS = {"F16": "e", "F32": "f", "F64": "d"}
 #: A token map has one number per token; nothing larger is read on the way of a plain check.
 _MOST_BYTES = 64 * 2**20
 
 
 def read_integers(folder: Path, tensor: Tensor) -> Sequence[int | float] | None:
-    """The values of a small tensor, little-endian as the format has them.
+    """The values of a small tensor, flat, in the order of its rows.
+
+    Integers and BOOL (0 or 1) come as int; a table that a trainer cast to floating point comes as
+    float, for the caller to judge.
 
     Returns:
         None when the dtype has no plain numbers, the tensor is too large, or it cannot be read.
     """
-    if tensor.offset < 0:
-        return _from_torch(folder / tensor.file, tensor.name)
     if tensor.nbytes > _MOST_BYTES:
         return None
+    if tensor.offset < 0:
+        return _from_torch(folder / tensor.file, tensor.name)
     try:
         with (folder / tensor.file).open("rb") as file:
             file.seek(tensor.offset)
@@ -36,6 +41,7 @@ def read_integers(folder: Path, tensor: Tensor) -> Sequence[int | float] | None:
     if len(raw) != tensor.nbytes:
         return None
     count = prod(tensor.shape)
+    # The format is little-endian on every machine.
     if tensor.dtype == "BF16":
         # A bfloat16 is the upper half of a float32.
         halves = struct.unpack(f"<{count}H", raw)
@@ -55,5 +61,8 @@ def read_integers(folder: Path, tensor: Tensor) -> Sequence[int | float] | None:
 def _from_torch(path: Path, name: str) -> Sequence[int | float] | None:
     from eagle3_lint.load.pickle import load_state
 
-    values: list[int | float] = load_state(path)[name].flatten().tolist()
+    try:
+        values: list[int | float] = load_state(path)[name].flatten().tolist()
+    except Exception:  # the file has changed since its header was read, or torch refuses the dtype
+        return None
     return values

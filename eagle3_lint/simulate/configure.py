@@ -34,12 +34,18 @@ def fill(template: str, values: Mapping[str, object]) -> str:
 
 
 def look_up(config: Mapping[str, object], path: str, absent: object = _ABSENT) -> object:
-    """The value at a dotted path, or ``absent`` when some step of it is absent or no object."""
+    """The value at a dotted path, or ``absent`` when some step of it is absent or no object.
+
+    A step into a list is the place, from 0.
+    """
     value: object = config
     for step in path.split("."):
-        if not isinstance(value, Mapping) or step not in value:
+        if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, Mapping) and step in value:
+            value = value[step]
+        else:
             return absent
-        value = value[step]
     return value
 
 

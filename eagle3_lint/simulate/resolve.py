@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
 from eagle3_lint.contract.expression import compile_expression
@@ -56,8 +56,13 @@ class _Stop(Exception):
 
 class _Walk:
     def __init__(
-        self, config: Mapping[str, object], classes: ConfigClasses, registered: IsRegistered
+        self,
+        config: Mapping[str, object],
+        classes: ConfigClasses,
+        registered: IsRegistered,
+        tensors: Collection[str],
     ) -> None:
+        self.tensors = tensors
         self.config: dict[str, object] = dict(config)
         self.classes, self.registered = classes, registered
         named = config.get("architectures")
@@ -101,6 +106,8 @@ class _Walk:
         if step.architectures and self.architecture not in step.architectures:
             return False
         if any(look_up(self.config, path, self) is self for path in step.present):
+            return False
+        if step.tensor is not None and not any(map(step.tensor.holds, self.tensors)):
             return False
         return step.when is None or bool(compile_expression(step.when)(self._names_for(step)))
 
@@ -183,9 +190,14 @@ def resolve(
     config: Mapping[str, object],
     classes: ConfigClasses,
     registered: IsRegistered,
+    tensors: Collection[str] = (),
 ) -> Resolution:
-    """Follow ``config`` to the draft class that ``release`` builds, or to what it raises."""
-    walk = _Walk(config, classes, registered)
+    """Follow ``config`` to the draft class that ``release`` builds, or to what it raises.
+
+    ``tensors``, the names in the checkpoint, only tell the ways apart in which a class that is no
+    draft fails on them.
+    """
+    walk = _Walk(config, classes, registered, tensors)
     walk.drafts = release.drafts
     failure: Failure | None = None
     try:

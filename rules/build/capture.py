@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from construction import held
 from source_tree import ClassSource, SourceTree
 
 _MARKS = frozenset({"layers_to_capture", "_is_layer_to_capture"})
@@ -51,7 +52,7 @@ def sglang_doubts(tree: SourceTree, cls: ClassSource, hook: ast.FunctionDef) -> 
     if "aux_hidden_states" in names_read(forward) and not _passes_aux(forward):
         yield "forward unpacks aux_hidden_states and drops them"
     holder = "language_model" if "language_model" in marks else "model"
-    inner = tree.held(cls, holder)
+    inner = held(tree, cls, holder)
     if not inner:
         yield f"cannot tell what self.{holder} is"
     for decoder in inner:

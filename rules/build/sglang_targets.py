@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from capture import calls, sglang_doubts
+from construction import held
 from reading import Reading
 from source_tree import ClassSource, SourceTree, dotted
 
@@ -90,7 +91,7 @@ def policy(tree: SourceTree, cls: ClassSource, hook: ast.FunctionDef) -> str | N
         return "plus1"
     if calls(hook, HOOK):
         holder = "language_model" if "self.language_model" in ast.unparse(hook) else "model"
-        for inner in tree.held(cls, holder):
+        for inner in held(tree, cls, holder):
             owner = tree.provider(inner, HOOK)
             if owner is not None:
                 return policy(tree, inner, owner.bodies[HOOK])

@@ -205,9 +205,11 @@ class SourceTree:
         """The module's names, or None when it lies outside the package."""
         if name not in self._modules:
             path = self.path(name) if name.split(".")[0] == self.package else None
-            self._modules[name] = None if path is None else _parse(
-                name, path.name == "__init__.py", path.read_text(encoding="utf-8-sig")
-            )
+            if path is None:
+                self._modules[name] = None
+            else:
+                text = path.read_text(encoding="utf-8-sig")
+                self._modules[name] = _parse(name, path.name == "__init__.py", text)
         return self._modules[name]
 
     def find(self, module: str, name: str, _depth: int = 0) -> ClassSource | None:
@@ -250,85 +252,12 @@ class SourceTree:
         """The class in the lineage whose body defines ``attribute``."""
         return next((c for c in self.lineage(cls) if attribute in c.methods), None)
 
-    def held(self, cls: ClassSource, attribute: str) -> list[ClassSource]:
-        """The classes that ``self.<attribute>`` may be built from, by ``__init__`` of the lineage.
-
-        A class handed over as a parameter is found through the parameter's default, and a method
-        of the class that builds the attribute (``_init_model``) through its calls. Empty when
-        nothing of the package is recognised.
-        """
-        for owner in self.lineage(cls):
-            init = owner.bodies.get("__init__")
-            if init is None:
-                continue
-            built = [
-                found
-                for name in built_into(init, attribute)
-                for found in self._built(cls, owner, init, name)
-            ]
-            if built:
-                return built
-        return []
-
-    def _built(
-        self, cls: ClassSource, owner: ClassSource, init: ast.FunctionDef, name: str
-    ) -> list[ClassSource]:
-        """What a call of ``name`` inside ``init`` of ``owner`` builds, for an instance of ``cls``."""
-        if name.startswith("self."):
-            maker = self.provider(cls, name[5:])
-            if maker is None:
-                return []
-            body = maker.bodies.get(name[5:])
-            if body is None:
-                names = [maker.aliases.get(name[5:], "")]
-            else:
-                names = [dotted(c.func) for c in ast.walk(body) if isinstance(c, ast.Call)]
-            return [found for built in names if (found := self.find(maker.module, built))]
-        for heir in self.lineage(cls):
-            # The most derived default wins: subclasses pass their own class up to __init__.
-            heir_init = heir.bodies.get("__init__")
-            default = None if heir_init is None else parameter_defaults(heir_init).get(name)
-            if default is not None and name in parameter_defaults(init):
-                found = self.find(heir.module, default)
-                return [] if found is None else [found]
-        found = self.find(local_imports(init).get(name, owner.module), name)
-        return [] if found is None else [found]
-
     def place(self, cls: ClassSource, line: int | None = None) -> str:
-        """``models/llama.py:12`` of a class or of a line in its file, below the package."""
+        """``models/llama.py:12`` of a class or of a line in its file, below the package.
+
+        As everywhere in the rules, SGLang's ``srt/`` is left out.
+        """
         path = self.path(cls.module)
         assert path is not None
-        inside = path.relative_to(self.root / self.package).as_posix()
+        inside = path.relative_to(self.root / self.package).as_posix().removeprefix("srt/")
         return f"{inside}:{cls.line if line is None else line}"
-
-
-def built_into(init: ast.FunctionDef, attribute: str) -> Iterator[str]:
-    """Names of what is called in assignments to ``self.<attribute>``."""
-    for node in ast.walk(init):
-        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if any(dotted(target) == f"self.{attribute}" for target in targets):
-            for call in ast.walk(node.value):
-                if isinstance(call, ast.Call):
-                    yield dotted(call.func)
-                    yield from (dotted(k.value) for k in call.keywords if k.arg == "model_class")
-
-
-def local_imports(function: ast.FunctionDef) -> dict[str, str]:
-    """Names that a function imports from modules by their full name, with the module."""
-    return {
-        alias.name: node.module
-        for node in ast.walk(function)
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level
-        for alias in node.names
-    }
-
-
-def parameter_defaults(function: ast.FunctionDef) -> dict[str, str]:
-    """Parameters whose default is a name, such as a class."""
-    spec = function.args
-    positional = [*spec.posonlyargs, *spec.args]
-    pairs = list(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
-    pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
-    return {argument.arg: dotted(default) for argument, default in pairs if dotted(default)}

@@ -15,15 +15,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.version import Version
-
 import sglang_targets
 import vllm_targets
+from packaging.requirements import Requirement
+from packaging.version import Version
 from reading import Reading
 from source_tree import SourceTree
 
@@ -86,13 +84,16 @@ def unpacked(folder: Path, package: str) -> list[str]:
 
 
 def transformers_pin(folder: Path) -> str:
-    """The requirement on transformers in a wheel's METADATA, without extras."""
-    text = next(folder.glob("*.dist-info/METADATA")).read_text(encoding="utf-8")
-    for line in HeaderParser().parsestr(text).get_all("Requires-Dist", []):
-        requirement = Requirement(line)
-        if requirement.name == "transformers":
-            return str(requirement.specifier)
-    return ""
+    """The requirement on transformers in a wheel's METADATA, without extras.
+
+    Raises:
+        LookupError: none of the folder's METADATA files has one.
+    """
+    for metadata in sorted(folder.glob("*.dist-info/METADATA")):
+        for line in metadata.read_text(encoding="utf-8").splitlines():
+            if line.startswith("Requires-Dist: transformers"):
+                return str(Requirement(line.partition(":")[2]).specifier)
+    raise LookupError(f"{folder}: no requirement on transformers")
 
 
 class Table:
@@ -237,8 +238,11 @@ def dump(table: Mapping[str, Any]) -> str:
     def compact(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
-    lines = [f"{compact(key)}: {compact(value)}" for key, value in table.items()
-             if key != "architectures"]
+    lines = [
+        f"{compact(key)}: {compact(value)}"
+        for key, value in table.items()
+        if key != "architectures"
+    ]
     entries = [f"{compact(k)}: {compact(v)}" for k, v in sorted(table["architectures"].items())]
     return "{\n" + ",\n".join([*lines, '"architectures": {\n' + ",\n".join(entries)]) + "\n}}\n"
 

@@ -12,10 +12,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from capture import vllm_doubts
+from construction import held
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
-
-from capture import vllm_doubts
 from reading import Reading
 from source_tree import ClassSource, SourceTree, dotted
 
@@ -108,9 +108,9 @@ def _reading(registry: Registry, cls: ClassSource, transformers: str) -> Reading
         # The Transformers backend records the outputs of layers; it has no decoder of vLLM's.
         return Reading(place, None, hook)
     decoders = _decoders(registry, cls, setter)
-    if inherited and decoders and tree.find(f"{MODELS}.interfaces", MIXIN) is not None:
-        if not any(_is_mixin(tree, decoder) for decoder in decoders):
-            return Reading(place, "no-mixin", hook)
+    asserted = inherited and tree.find(f"{MODELS}.interfaces", MIXIN) is not None
+    if asserted and decoders and not any(_is_mixin(tree, decoder) for decoder in decoders):
+        return Reading(place, "no-mixin", hook)
     return Reading(place, None, hook, doubts=tuple(vllm_doubts(tree, decoders)))
 
 
@@ -128,20 +128,21 @@ def _wants_newer_transformers(setter: ast.FunctionDef, requirement: str) -> bool
         if isinstance(node, ast.Call) and dotted(node.func) == "self.check_version":
             wanted = Version(ast.literal_eval(node.args[0]))
             bounds = [Version(s.version) for s in SpecifierSet(requirement) if s.operator == "<"]
-            return any(bound <= wanted for bound in bounds)
+            # An upper bound rules out the pre-releases of its own version too.
+            return any(bound <= Version(wanted.base_version) for bound in bounds)
     return False
 
 
 def _decoders(registry: Registry, cls: ClassSource, setter: ClassSource) -> list[ClassSource]:
     """The decoder that gets the mark; empty when it follows from the text model's config."""
     tree = registry.tree
-    text_models = tree.held(cls, "language_model") + _registered(registry, cls)
+    text_models = held(tree, cls, "language_model") + _registered(registry, cls)
     if not text_models:
-        own = tree.held(cls, "model")
+        own = held(tree, cls, "model")
         wraps = "language_model" in ast.unparse(setter.bodies[SETTER])
         wraps = wraps and tree.provider(cls, "get_language_model") is not None
         return [] if wraps and not any(_is_mixin(tree, model) for model in own) else own
-    decoders = [decoder for model in text_models for decoder in tree.held(model, "model")]
+    decoders = [decoder for model in text_models for decoder in held(tree, model, "model")]
     return decoders or [model for model in text_models if _is_mixin(tree, model)]
 
 
@@ -156,11 +157,12 @@ def _registered(registry: Registry, cls: ClassSource) -> list[ClassSource]:
         if init is None:
             continue
         for node in ast.walk(init):
-            if isinstance(node, ast.keyword) and node.arg == "architectures":
-                if isinstance(node.value, ast.List):
-                    named = [ast.literal_eval(element) for element in node.value.elts]
-                    found = [registry.find(n) for n in named if n in registry.entries]
-                    return [model for model in found if model is not None]
+            if not isinstance(node, ast.keyword) or node.arg != "architectures":
+                continue
+            if isinstance(node.value, ast.List):
+                names = [ast.literal_eval(element) for element in node.value.elts]
+                found = [registry.find(name) for name in names if name in registry.entries]
+                return [model for model in found if model is not None]
         return []
     return []
 
@@ -209,7 +211,6 @@ def _message(statement: ast.stmt) -> str:
             text += str(part.value)
         elif isinstance(part, ast.FormattedValue):
             name = dotted(part.value)
-            text += "eagle3" if name == "self.method" else "{known}" if name in _WHITELISTS else (
-                "'{model_type}'"
-            )
+            names = {"self.method": "eagle3", **dict.fromkeys(_WHITELISTS, "{known}")}
+            text += names.get(name, "'{model_type}'")
     return text

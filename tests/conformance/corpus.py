@@ -12,7 +12,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from tests.conformance import dialects, faults, fields, latent, nested, writing
+from tests.conformance import dialects, faults, fields, latent, nested, switches, writing
 from tests.conformance.draft import HIDDEN, Draft, Spec, llama
 
 
@@ -88,8 +88,8 @@ def _families() -> list[tuple[str, Drafts, set[str]]]:
         ("missing", lambda: _edited(faults.missing()), {"llama", "single"}),
         ("missing layers.0", lambda: _edited(faults.missing(), "layers.0."), {"llama", "single"}),
         ("shape", lambda: _edited(faults.shapes()), {"llama", "single"}),
-        ("bias", lambda: _edited(iter(faults.BIAS.items())), {"llama", "single"}),
-        ("switch", lambda: _edited(iter(faults.SWITCHES.items())), {"llama", "single"}),
+        ("bias", lambda: _edited(iter(switches.BIAS.items())), {"llama", "single"}),
+        ("switch", lambda: _edited(iter(switches.SWITCHES.items())), {"llama", "single"}),
         ("switch layers.0", _switches_under_layers, {"llama", "single"}),
         ("vocabulary", lambda: _edited(iter(faults.VOCABULARY.items())), {"llama", "single"}),
         ("width", lambda: _edited(iter(faults.TARGET_WIDTH.items())), {"llama", "single"}),
@@ -102,7 +102,7 @@ def _families() -> list[tuple[str, Drafts, set[str]]]:
 
 
 def _edited(
-    edits: Iterator[tuple[str, faults.Edit]], layer: str = "midlayer."
+    edits: Iterator[tuple[str, switches.Edit]], layer: str = "midlayer."
 ) -> Iterator[tuple[str, Draft]]:
     for name, edit in edits:
         draft = edit(llama())
@@ -113,7 +113,7 @@ def _switches_under_layers() -> Iterator[tuple[str, Draft]]:
     """The switches again with the layer names that vLLM and newer SGLang releases use
     themselves."""
     chosen = ("fc_norm flag and tensors", "q_norm and k_norm", "norm_before_fc nested")
-    return _edited(((name, faults.SWITCHES[name]) for name in chosen), "layers.0.")
+    return _edited(((name, switches.SWITCHES[name]) for name in chosen), "layers.0.")
 
 
 def _pairs() -> Iterator[tuple[str, Draft]]:

@@ -20,20 +20,18 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final
 
 from tests.conformance import (
     sglang_registry,
     sglang_runtime,
+    sglang_target,
     sglang_trace,
     sglang_world,
     sources,
 )
-from tests.conformance.draft import HIDDEN, VOCAB
+from tests.conformance.draft import HIDDEN
 
-TARGET_EMBEDDING: Final = 512.0
-TARGET_HEAD: Final = 1024.0
 MESSAGE_LIMIT: Final = 600
 
 
@@ -85,21 +83,21 @@ class Oracle:
         folder = Path(self.workdir.name) / f"target{hidden}"
         if not folder.is_dir():
             folder.mkdir()
-            (folder / "config.json").write_text(json.dumps(_target_config(hidden)))
+            (folder / "config.json").write_text(json.dumps(sglang_target.target_config(hidden)))
         return folder
 
     def _load(self, draft: Path, trace: sglang_trace.Trace) -> dict[str, Any]:
         import torch
 
         fields = json.loads((draft / "config.json").read_text())
-        hidden = target_width(fields)
+        hidden = sglang_target.target_width(fields)
         args = sglang_world.server_args(self._target(hidden), draft)
         sglang_world.publish(args)
         model_config = self._model_config(args, draft)
         trace.stage = "build"
         model = self._read_weights(model_config, draft, trace)
         trace.stage = "after-load"
-        target = _target_runner(hidden, self._target(hidden))
+        target = sglang_target.target_runner(hidden, self._target(hidden))
         token_map = self.worker.finish(model, model_config, target)
         trace.stage = "done"
         read, failure = self._read_by_forward(model, model_config, fields, hidden)
@@ -119,8 +117,8 @@ class Oracle:
             "from_target": sorted(
                 name
                 for name, parameter in model.named_parameters()
-                if bool(((p := parameter.float()) == TARGET_EMBEDDING).any())
-                or bool((p == TARGET_HEAD).any())
+                if bool(((p := parameter.float()) == sglang_target.TARGET_EMBEDDING).any())
+                or bool((p == sglang_target.TARGET_HEAD).any())
             ),
             "filled": sorted(filled_by_loading),
             "unread": sorted(set(dict(model.named_parameters())) - read),
@@ -219,51 +217,6 @@ class Oracle:
             except Exception:
                 ids = None
         return hidden * (3 if ids is None else len(ids))
-
-
-def target_width(fields: dict[str, Any]) -> int:
-    """The width of the target model a draft config asks for."""
-    for key in ("target_hidden_size", "hidden_size"):
-        if isinstance(fields.get(key), int):
-            return int(fields[key])
-    return HIDDEN
-
-
-def _target_config(hidden: int) -> dict[str, Any]:
-    return {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": hidden,
-        "intermediate_size": 160,
-        "num_attention_heads": 8,
-        "num_key_value_heads": 2,
-        "head_dim": 8,
-        "num_hidden_layers": 24,
-        "vocab_size": VOCAB,
-        "max_position_embeddings": 2048,
-        "rms_norm_eps": 1e-06,
-        "tie_word_embeddings": False,
-        "torch_dtype": "bfloat16",
-    }
-
-
-def _target_runner(hidden: int, path: Path) -> Any:
-    """The target model's runner as the draft worker sees it: embedding and head, padded to 64
-    rows."""
-    import torch
-
-    def weight(value: float) -> Any:
-        rows = -(-VOCAB // 64) * 64
-        data = torch.full((rows, hidden), value, dtype=torch.bfloat16)
-        return torch.nn.Parameter(data, requires_grad=False)
-
-    embed, head = weight(TARGET_EMBEDDING), weight(TARGET_HEAD)
-    model = SimpleNamespace(get_embed_and_head=lambda: (embed, head), lm_head=None)
-    return SimpleNamespace(
-        model=model,
-        model_config=SimpleNamespace(model_path=str(path), revision=None),
-        load_config=None,
-    )
 
 
 def _worded(error: BaseException, draft: Path) -> dict[str, str]:

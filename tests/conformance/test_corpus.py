@@ -64,13 +64,10 @@ def check_map(case: Case, d2t: numpy.ndarray, t2d: numpy.ndarray) -> None:
 
 
 def test_every_float_tensor_has_a_constant_of_its_own(tmp_path: Path) -> None:
-    write(CASES["config/float32 tensors"], tmp_path)
+    case = CASES["config/float32 tensors"]
+    write(case, tmp_path)
     with safe_open(tmp_path / "model.safetensors", framework="numpy") as stored:
-        floats = [
-            stored.get_tensor(key)
-            for key in stored.keys()
-            if key not in ("d2t", "t2d")
-        ]
+        floats = [stored.get_tensor(key) for key in case.tensors if key not in ("d2t", "t2d")]
     constants = [set(tensor.ravel().tolist()) for tensor in floats]
     assert all(len(values) == 1 for values in constants)
     assert len(set.union(*constants)) == len(floats)

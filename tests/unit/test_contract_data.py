@@ -33,7 +33,8 @@ OF_LOOKUPS = {"key", "tensor", "unknown"}
 OF_RESOLVING = {
     "architectures", "architectures_type", "first_of_architectures", "architecture", "written",
     "model_type", "has_model_type", "has_auto_map", "has_auto_config", "speculators",
-    "has_speculators_config", "speculators_model_type",
+    "has_speculators_config", "speculators_model_type", "listed", "replaced",
+    "base_model", "layer_type",
 }  # fmt: skip
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -125,9 +126,10 @@ def test_names_in_resolve_steps_are_known(runtime: str) -> None:
     for release in runtime_file(runtime).releases:
         known = runtime_file(runtime).release(release)
         for step in known.steps:
-            assert names_in(step.when or "1") <= OF_RESOLVING, (release, step.source)
-        errors = [*(s.error for s in known.steps), known.unknown, known.not_a_draft]
-        assert placeholders(errors) <= OF_RESOLVING
+            known_here = OF_RESOLVING | set(step.reads)
+            assert names_in(step.when or "1") <= known_here, (release, step.source)
+            assert placeholders([step.error]) <= known_here, (release, step.source)
+        assert placeholders([known.unknown, known.not_a_draft]) <= OF_RESOLVING
         for state in known.aux["default"]:
             assert names_in(state) <= {"layers"}
 

@@ -1,0 +1,198 @@
+"""Hold what a runtime's own loaders did against what the contracts say they do.
+
+    python -m tests.conformance.compare RUNTIME RESULTS_DIR [--release R]... [--full]
+
+RESULTS_DIR has one ``<release>.json`` per release, as the oracles write it: case name → answer. Prints
+every disagreement, those that differ in the same way together, and returns 1 if there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from eagle3_lint.config_classes import ConfigClassTable
+from eagle3_lint.contract.read import contract_file
+from eagle3_lint.contract.runtime import runtime_file
+from eagle3_lint.simulate.load import simulate_load
+from eagle3_lint.simulate.resolve import resolve
+from eagle3_lint.simulate.result import Failure, Load
+from eagle3_lint.support import SupportTable
+from tests.conformance.corpus import Case, cases
+from tests.conformance.draft import VOCAB
+
+TARGET_LAYERS: Final = 24
+"""Decoder layers of the target model that the oracles pair every draft with."""
+
+LISTS: Final = ("unfilled", "dropped", "altered")
+About = Literal["outcome", "error type", "unfilled", "dropped", "altered"]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One point on which a release and its contract differ."""
+
+    runtime: str
+    release: str
+    case: str
+    about: About
+    theirs: str
+    ours: str
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """Equal for disagreements of the same cause."""
+        return (self.about, self.theirs, self.ours)
+
+
+@cache
+def _tables() -> tuple[ConfigClassTable, SupportTable]:
+    return ConfigClassTable(), SupportTable()
+
+
+def play(case: Case, runtime: str, release: str) -> Failure | Load:
+    """What the contracts of ``release`` say of ``case``: why it is refused, or what is loaded."""
+    classes, support = _tables()
+    resolution = resolve(
+        runtime_file(runtime).release(release),
+        case.config,
+        classes.lookup(runtime, release),
+        support.registered(runtime, release),
+        case.tensors,
+    )
+    if resolution.failure is not None:
+        return resolution.failure
+    assert resolution.draft_class is not None
+    contract = contract_file(runtime, resolution.draft_class).contract(release)
+    known = {
+        "config_class": resolution.config_class,
+        "target_hidden": case.target_hidden,
+        "target_vocab": VOCAB,
+        "target_layers": TARGET_LAYERS,
+        "tp": 1,
+    }
+    shapes = {name: shape for name, (_, shape) in sorted(case.tensors.items())}
+    load = simulate_load(contract, resolution.config, shapes, known)
+    return load if load.error is None else load.error
+
+
+def _text(error: Mapping[str, Any] | Failure) -> str:
+    if isinstance(error, Failure):
+        return f"{error.type}: {error.message}"
+    return f"{error['type']}: {error['message']}"
+
+
+def _lists(load: Load) -> dict[str, list[str]]:
+    return {
+        "unfilled": list(load.unfilled),
+        "dropped": list(load.dropped),
+        "altered": sorted({alteration.tensor for alteration in load.altered}),
+    }
+
+
+def _replaced(answer: Mapping[str, Any]) -> Sequence[str]:
+    """Tensors that arrived and were overwritten by others: lost as well."""
+    replaced: Sequence[str] = answer.get("replaced", ())
+    return replaced
+
+
+def _differences(
+    answer: Mapping[str, Any], ours: Failure | Load
+) -> Iterator[tuple[About, str, str]]:
+    """Each point on which ``ours`` is not what the runtime did, theirs first."""
+    failed = answer["outcome"] == "error"
+    if isinstance(ours, Failure):
+        if not failed:
+            yield "outcome", answer["outcome"], _text(ours)
+        elif answer["error"]["type"] != ours.type:
+            yield "error type", _text(answer["error"]), _text(ours)
+        return
+    if failed:
+        yield "outcome", _text(answer["error"]), ours.outcome
+        return
+    outcome = "silent" if _replaced(answer) else answer["outcome"]
+    if outcome != ours.outcome:
+        yield "outcome", outcome, ours.outcome
+    for about, names in _lists(ours).items():
+        theirs = set(answer[about]) | (set(_replaced(answer)) if about == "dropped" else set())
+        only_theirs, only_ours = sorted(theirs - set(names)), sorted(set(names) - theirs)
+        if only_theirs or only_ours:
+            assert about in LISTS
+            yield about, f"also {only_theirs}", f"also {only_ours}"  # type: ignore[misc]
+
+
+def compare(
+    runtime: str, release: str, answers: Mapping[str, Mapping[str, Any]], wanted: Iterable[Case]
+) -> list[Disagreement]:
+    """Disagreements about the cases that have an answer."""
+    return [
+        Disagreement(runtime, release, case.name, about, theirs, ours)
+        for case in wanted
+        if case.name in answers
+        for about, theirs, ours in _differences(answers[case.name], play(case, runtime, release))
+    ]
+
+
+def compare_folder(
+    runtime: str, folder: Path, releases: Sequence[str] | None = None
+) -> tuple[list[Disagreement], list[str]]:
+    """All disagreements with the results in ``folder``, and the releases that have none there."""
+    found: list[Disagreement] = []
+    missing: list[str] = []
+    corpus = cases()
+    for release in releases or runtime_file(runtime).releases:
+        results = folder / f"{release}.json"
+        if results.is_file():
+            answers = json.loads(results.read_text(encoding="utf-8"))
+            found.extend(compare(runtime, release, answers, corpus))
+        else:
+            missing.append(release)
+    return found, missing
+
+
+def _shortened(text: str, width: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def report(found: Iterable[Disagreement], width: int) -> Iterator[str]:
+    """Lines about all disagreements, most frequent kind first."""
+    kinds: dict[tuple[str, str, str], list[Disagreement]] = defaultdict(list)
+    for one in found:
+        kinds[tuple(_shortened(part, 120) for part in one.kind)].append(one)  # type: ignore[index]
+    for same in sorted(kinds.values(), key=len, reverse=True):
+        first = same[0]
+        releases = list(dict.fromkeys(one.release for one in same))
+        names = list(dict.fromkeys(one.case for one in same))
+        span = releases[0] if len(releases) == 1 else f"{releases[0]} … {releases[-1]}"
+        yield f"{len(same)} × {first.about}, {len(releases)} releases ({span})"
+        yield f"    the runtime: {_shortened(first.theirs, width)}"
+        yield f"    we:          {_shortened(first.ours, width)}"
+        yield f"    {len(names)} cases: {_shortened(', '.join(names), width)}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line, compare, print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.compare")
+    parser.add_argument("runtime")
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--release", action="append", help="only this one (repeatable)")
+    parser.add_argument("--full", action="store_true", help="do not shorten")
+    options = parser.parse_args(arguments)
+    found, missing = compare_folder(options.runtime, options.results, options.release)
+    for line in report(found, 100_000 if options.full else 160):
+        print(line)
+    if missing:
+        print(f"no results for {len(missing)} releases: {' '.join(missing)}")
+    print(f"{len(found)} disagreements")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
