@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from eagle3_lint.contract.model import Raise
 from eagle3_lint.contract.ranges import covers
@@ -15,7 +15,8 @@ from eagle3_lint.releases import Target
 from eagle3_lint.simulate.configure import fill
 from eagle3_lint.target_model import Support, TargetModel
 
-State = Literal["yes", "no-hook", "refused", "unregistered", "unknown"]
+#: ``yes``, ``refused``, ``unregistered``, ``unknown``, ``no-hook`` or another case of the table.
+State = str
 
 
 @cache
@@ -88,7 +89,8 @@ class SupportTable:
             return "refused"
         if any(covers(span, release) for span in entry.get("eagle3", ())):
             return "yes"
-        return "no-hook"
+        cases = (w["case"] for w in entry.get("why_not", ()) if covers(w["in"], release))
+        return next(cases, "no-hook")
 
     @staticmethod
     def _whitelist(table: Mapping[str, Any], release: str) -> Mapping[str, Any] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from eagle3_lint.frozen import frozen
 
 
@@ -38,7 +36,7 @@ class Support:
         state: ``yes``; ``no-hook`` (the model runs, but hands over no aux hidden states);
             ``refused`` (a list of model types in the release leaves it out); ``unregistered``
             (the release does not know the model at all); ``unknown`` (the architecture is in no
-            table).
+            table); or another case that the table names (``no-embed``, ``nothing-captured``).
         error_type, error_message: what the runtime raises.
         since: the first known release that supports it, if any does.
         until: the last one, when support was lost again.
@@ -47,7 +45,7 @@ class Support:
         hint: what not to try instead; a template over ``hidden`` and ``fc_in``.
     """
 
-    state: Literal["yes", "no-hook", "refused", "unregistered", "unknown"]
+    state: str
     error_type: str = ""
     error_message: str = ""
     since: str | None = None

@@ -2,8 +2,9 @@
 
     python -m tests.conformance.compare RUNTIME RESULTS_DIR [--release R]... [--full]
 
-RESULTS_DIR has one ``<release>.json`` per release, as the oracles write it: case name → answer. Prints
-every disagreement, those that differ in the same way together, and returns 1 if there is one.
+RESULTS_DIR has one ``<release>.json`` per release, as the oracles write it: case name → answer.
+Prints every disagreement, those that differ in the same way together, and returns 1 if there is
+one.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ afterwards.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import logging
@@ -242,6 +243,7 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
+    importlib.import_module("tqdm").tqdm.monitor_interval = 0  # no thread that outlives a case
     drafts = given.drafts
     if drafts == ["-"]:
         drafts = [line.strip() for line in sys.stdin if line.strip()]
@@ -249,9 +251,11 @@ def main(argv: list[str] | None = None) -> int:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     oracle = Oracle(given.sources, given.release, given.transformers)
+    gc.freeze()  # what was imported stays; only what a case leaves is looked through after it
     for draft in drafts:
         folder = Path(draft)
         print(json.dumps({"case": folder.name, **oracle.ask(folder)}), file=answers, flush=True)
+        gc.collect()
     return 0
 
 

@@ -3,7 +3,7 @@
     python -m tests.conformance.sglang_run --python VENV/bin/python --out DIR [RELEASE...]
 
 ``VENV`` needs torch and the small packages named in README.md, not sglang. Writes
-``DIR/<release>.json`` (case name -> answer) and ``DIR/changes.txt``.
+``DIR/<release>.json`` (case name -> answer) and, from all such files there, ``DIR/changes.txt``.
 """
 
 from __future__ import annotations
@@ -113,7 +113,6 @@ def main(argv: list[str] | None = None) -> int:
     asked = cases()
     wanted = given.releases or releases()
     given.out.mkdir(parents=True, exist_ok=True)
-    answers: dict[str, dict[str, Answer]] = {}
     with tempfile.TemporaryDirectory() as room, ThreadPoolExecutor(given.jobs) as pool:
         corpus = Path(room)
         for i, case in enumerate(asked):
@@ -122,10 +121,11 @@ def main(argv: list[str] | None = None) -> int:
             release: pool.submit(ask, given.python, release, asked, corpus) for release in wanted
         }
         for release, job in running.items():
-            answers[release] = job.result()
-            text = json.dumps(answers[release], separators=(",", ":"))
+            text = json.dumps(job.result(), separators=(",", ":"))
             (given.out / f"{release}.json").write_text(text + "\n", encoding="utf-8")
             print(release, flush=True)
+    kept = sorted((path.stem for path in given.out.glob("*.json")), key=_order)
+    answers = {r: json.loads((given.out / f"{r}.json").read_text(encoding="utf-8")) for r in kept}
     text = changes(answers, [case.name for case in asked])
     (given.out / "changes.txt").write_text(text, encoding="utf-8")
     return 0

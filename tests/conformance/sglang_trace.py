@@ -40,7 +40,11 @@ def poison(model: Any) -> None:
 
 def watch(model: Any, load: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     def watched(weights: Iterable[tuple[str, Any]]) -> Any:
-        result = load(_observed(model, weights, trace))
+        try:
+            result = load(_observed(model, weights, trace))
+        finally:
+            # A reader that is left half way holds threads; do not leave its end to the collector.
+            getattr(weights, "close", lambda: None)()
         trace.loaded = {name: p.detach().clone() for name, p in model.named_parameters()}
         return result
 

@@ -8,6 +8,7 @@ release is a real installation or unpacked sources with stand-ins is the caller'
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import inspect
 import json
@@ -44,6 +45,7 @@ class Engine:
         self.grouped = False
         self._watch_construction()
         _do_not_wait()
+        gc.freeze()  # loading a model collects garbage twice; what was imported stays
 
     def ask(self, draft: Path) -> dict[str, Any]:
         """The answer for one draft folder, ready for JSON."""
@@ -195,6 +197,7 @@ class Engine:
             "params_not_loaded": [MAP] if unmapped else [],
             "filled": sorted(set(own) - holes),
             "from_target": sorted(from_target),
+            "misfit": _misfits(model, trace.shapes, from_target),
             "unread": sorted(set(own) - read),
             "architectures": list(model.config.architectures or []),
             "dtype": str(config.speculative_config.draft_model_config.dtype).removeprefix("torch."),
@@ -233,6 +236,11 @@ def _taken_from(model: Any, target: Any, names: set[str]) -> set[str]:
         if id(owner) in lent or shared:
             taken.add(name)
     return taken
+
+
+def _misfits(model: Any, shapes: dict[str, list[int]], taken: set[str]) -> list[str]:
+    """Parameters taken from the target whose shape is not the one that the draft asked for."""
+    return sorted(n for n in taken if list(model.get_parameter(n).shape) != shapes[n])
 
 
 def target_width(fields: dict[str, Any]) -> int:

@@ -39,10 +39,15 @@ def parameters_read(model: Any) -> tuple[set[str], str | None]:
 
     The states handed over have the width that ``fc`` takes (the draft's own without ``fc``). When
     the step raises, every parameter counts as read. The head and the map from draft to target
-    tokens are read by ``compute_logits`` (llama_eagle3.py), which is not run here.
+    tokens are read by ``compute_logits`` (llama_eagle3.py), which is not run here, and
+    ``kv_b_proj`` by the attention that is replaced (MLAAttention, mla_attention.py).
     """
     names = {name for name, _ in model.named_parameters()}
-    always = {n for n in names if n.startswith("lm_head.") or n == "draft_id_to_target_id"}
+    always = {
+        name
+        for name in names
+        if name.startswith("lm_head.") or ".kv_b_proj." in name or name == "draft_id_to_target_id"
+    }
     try:
         with _Reads(model) as reads, torch.no_grad():
             _quieten(model)
@@ -80,19 +85,29 @@ def _quieten(model: Any) -> None:
         if native is not None:
             module.forward = native
         method = getattr(module, "quant_method", None)
-        if type(method).__name__ == "UnquantizedLinearMethod":
+        if method is not None and hasattr(module, "input_size"):
             module.quant_method = _Linear()
         kind = type(module).__name__
         if kind == "Attention":
             module.forward = lambda query, key, value, *_, **__: query
+        elif kind == "MLAAttention":
+            module.forward = _latent
         if hasattr(module, "rotary_emb"):
             rotary = module.rotary_emb
             if rotary is not None:
                 rotary.forward = lambda positions, query, key=None, *_, **__: (query, key)
 
 
+def _latent(query: torch.Tensor, *_: Any, output_shape: Any = None, **__: Any) -> torch.Tensor:
+    """In the place of latent attention: its output is [tokens, heads * value width]."""
+    return query.new_zeros(output_shape)
+
+
 class _Linear:
-    """What an unquantised linear layer computes."""
+    """A linear layer, quantised or not: reads what it has, gives an output of the right width."""
 
     def apply(self, layer: Any, x: torch.Tensor, bias: Any = None) -> torch.Tensor:
-        return torch.nn.functional.linear(x, layer.weight, bias)
+        for parameter in layer.parameters(recurse=False):
+            parameter.reshape(-1)[:1].clone()
+        rows = getattr(layer, "output_size_per_partition", layer.output_size)
+        return x.new_zeros(*x.shape[:-1], rows)

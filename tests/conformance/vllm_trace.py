@@ -17,6 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 ASIDE = ("d2t", "t2d")
 """Last parts of tensor names that are judged by themselves, not as weights."""
 
+_OPTIONAL = ("k_scale", "v_scale", "q_scale", "prob_scale")
+
 
 @dataclass
 class Trace:
@@ -27,6 +29,7 @@ class Trace:
     names: list[str] = field(default_factory=list)
     values: dict[str, float] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    integers: set[str] = field(default_factory=set)
     written: dict[str, int] = field(default_factory=dict)
     spread: set[str] = field(default_factory=set)
     shapes: dict[str, list[int]] = field(default_factory=dict)
@@ -34,8 +37,13 @@ class Trace:
 
 
 def poison(model: torch.nn.Module) -> None:
-    """Fill every parameter with NaN, or with the largest integer of its dtype."""
-    for parameter in model.parameters():
+    """Fill every parameter with NaN, or with the largest integer of its dtype.
+
+    Scales of the attention layer keep their -1, which means "not given" to the runtime itself.
+    """
+    for name, parameter in model.named_parameters():
+        if name.rpartition(".")[2] in _OPTIONAL:
+            continue
         fill = float("nan") if parameter.is_floating_point() else torch.iinfo(parameter.dtype).max
         parameter.data.fill_(fill)
 
@@ -52,19 +60,20 @@ class _Copies(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **(kwargs or {}))
         name = str(func)
         if name == "aten.copy_.default" and self._owned(args[0]) and args[1].numel():
-            self._note(float(args[1].flatten()[0]), args[0].numel(), args[1].numel())
+            self._note(float(args[1].flatten()[0]), args[0], args[1].numel())
         elif name == "aten.fill_.Scalar" and self._owned(args[0]):
-            self._note(float(args[1]), args[0].numel(), 1)
+            self._note(float(args[1]), args[0], 1)
         return result
 
     def _owned(self, tensor: torch.Tensor) -> bool:
         return tensor.untyped_storage()._cdata in self.owners
 
-    def _note(self, value: float, target: int, source: int) -> None:
+    def _note(self, value: float, target: torch.Tensor, source: int) -> None:
+        integer = not target.is_floating_point()
         for name, known in self.trace.values.items():
-            if known == value:
-                self.trace.written[name] = self.trace.written.get(name, 0) + target
-                if source < target:
+            if known == value and integer == (name in self.trace.integers):
+                self.trace.written[name] = self.trace.written.get(name, 0) + target.numel()
+                if source < target.numel():
                     self.trace.spread.add(name)
 
 
@@ -92,6 +101,8 @@ def _observed(
             trace.sizes[name] = tensor.numel()
             constant = tensor.dtype != torch.bool and tensor.numel()
             trace.values[name] = float(tensor.flatten()[0]) if constant else float("nan")
+            if not tensor.is_floating_point():
+                trace.integers.add(name)
         yield name, tensor
 
 
@@ -119,13 +130,15 @@ def judge(trace: Trace, final: dict[str, torch.Tensor]) -> dict[str, Any]:
     represent every constant, a tensor that was written and is nowhere to be seen was overwritten.
     """
     exact = all(t.dtype.itemsize > 1 for t in final.values())
-    floats = {n: t.float() for n, t in final.items()}
+    floats = {n: t.float() for n, t in final.items() if t.is_floating_point()}
+    integers = {n: t.float() for n, t in final.items() if not t.is_floating_point()}
     dropped, replaced, altered = [], [], {}
     for name, size in trace.sizes.items():
         if "rotary_emb" in name:
             continue
         value = trace.values[name]
-        holding = [t for t in floats.values() if bool((t == value).any())]
+        held = integers if name in trace.integers else floats
+        holding = [t for t in held.values() if bool((t == value).any())]
         written = trace.written.get(name, 0)
         if not written and not holding:
             dropped.append(name)
@@ -137,7 +150,7 @@ def judge(trace: Trace, final: dict[str, torch.Tensor]) -> dict[str, Any]:
             altered[name] = "spread"
         elif count < size:
             altered[name] = "cut"
-        elif any(bool((t == 0).any()) for t in holding):
+        elif held is floats and any(bool((t == 0).any()) for t in holding):
             altered[name] = "padded"
     return {
         "dropped": sorted(dropped),
