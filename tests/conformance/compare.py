@@ -1,6 +1,6 @@
 """Hold what a runtime's own loaders did against what the contracts say they do.
 
-    python -m tests.conformance.compare RUNTIME RESULTS_DIR [--release R]... [--full]
+    python -m tests.conformance.compare RUNTIME RESULTS_DIR [--release R]... [--full] [--table]
 
 RESULTS_DIR has one ``<release>.json`` per release, as the oracles write it: case name → answer.
 Prints every disagreement, those that differ in the same way together, and returns 1 if there is
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -178,6 +178,20 @@ def report(found: Iterable[Disagreement], width: int) -> Iterator[str]:
         yield f"    {len(names)} cases: {_shortened(', '.join(names), width)}"
 
 
+def table(runtime: str, folder: Path, found: Iterable[Disagreement]) -> Iterator[str]:
+    """The results as a Markdown table, a line per release: what the runtime's own loader did."""
+    disagreeing = Counter(one.release for one in found)
+    yield "| release | drafts | raises | starts, not whole | loads whole | disagreements |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for release in runtime_file(runtime).releases:
+        results = folder / f"{release}.json"
+        if results.is_file():
+            answers = json.loads(results.read_text(encoding="utf-8"))
+            said = Counter(answer["outcome"] for answer in answers.values())
+            counts = (len(answers), said["error"], said["silent"], said["ok"])
+            yield f"| {release} | {' | '.join(map(str, counts))} | {disagreeing[release]} |"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, compare, print."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.compare")
@@ -185,8 +199,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("results", type=Path)
     parser.add_argument("--release", action="append", help="only this one (repeatable)")
     parser.add_argument("--full", action="store_true", help="do not shorten")
+    parser.add_argument("--table", action="store_true", help="print a Markdown table first")
     options = parser.parse_args(arguments)
     found, missing = compare_folder(options.runtime, options.results, options.release)
+    if options.table:
+        print("\n".join(table(options.runtime, options.results, found)))
     for line in report(found, 100_000 if options.full else 160):
         print(line)
     if missing:

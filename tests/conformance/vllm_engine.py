@@ -310,11 +310,11 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 def _in_registry(error: BaseException) -> bool:
-    """Whether class resolution raised."""
+    """Whether class resolution raised (models/registry.py, model_loader/utils.py)."""
     return any(
-        frame.filename.endswith("models/registry.py")
+        frame.filename.endswith("models/registry.py") or frame.name == "resolve_transformers_arch"
         for cause in _causes(error)
-        for frame in _frames(cause)[-1:]
+        for frame in _frames(cause)
     )
 
 

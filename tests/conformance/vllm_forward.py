@@ -85,7 +85,7 @@ def _quieten(model: Any) -> None:
         if native is not None:
             module.forward = native
         method = getattr(module, "quant_method", None)
-        if method is not None and hasattr(module, "input_size"):
+        if method is not None and not hasattr(method, "embedding"):
             module.quant_method = _Linear()
         kind = type(module).__name__
         if kind == "Attention":

@@ -47,6 +47,7 @@ def install() -> None:
     _name_missing_operators()
     _free_the_platform()
     _inspect_in_this_process()
+    _take_the_v1_engine()
 
 
 def _answer_for_accelerator() -> None:
@@ -152,6 +153,13 @@ def _inspect_in_this_process() -> None:
         return registry._ModelInfo.from_model_cls(self.load_model_cls())
 
     registry._LazyRegisteredModel.inspect_model_cls = inspect
+
+
+def _take_the_v1_engine() -> None:
+    """Up to 0.10 a check that knows devices decides between engines; a GPU gets V1."""
+    arguments: Any = importlib.import_module("vllm.engine.arg_utils").EngineArgs
+    if hasattr(arguments, "_is_v1_supported_oracle"):
+        arguments._is_v1_supported_oracle = lambda self, *_: True
 
 
 def target_model(hidden: int) -> Any:
