@@ -6,11 +6,11 @@ which the same statements hold share one object, so that whoever plays contracts
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from eagle3_lint.contract.model import (
     AfterStatement,
@@ -28,6 +28,7 @@ from eagle3_lint.contract.model import (
 from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
 
+Statement = TypeVar("Statement")
 _SECTIONS = ("config", "layer", "parameters", "present", "keys", "lookup", "shapes", "after")
 _ERROR_NAMES = ("Error:", "Exception:")
 
@@ -132,6 +133,8 @@ class ContractFile:
         entries = (entry for section in _SECTIONS for entry in self.raw.get(section, ()))
         self._spans = tuple(dict.fromkeys(entry.get("in", "") for entry in entries))
         self._contracts: dict[tuple[bool, ...], Contract] = {}
+        # The raw entries live as long as this object, so their identity is a key.
+        self._statements: dict[int, Any] = {}
 
     def knows(self, release: str) -> bool:
         """Whether the file speaks of ``release``."""
@@ -150,24 +153,33 @@ class ContractFile:
             self._contracts[signature] = self._build(release, chosen)
         return self._contracts[signature]
 
+    def _made(
+        self, make: Callable[[Mapping[str, Any]], Statement], entries: list[Mapping[str, Any]]
+    ) -> tuple[Statement, ...]:
+        """The entries as statements; contracts of many releases share each of them."""
+        for entry in entries:
+            if id(entry) not in self._statements:
+                self._statements[id(entry)] = make(entry)
+        return tuple(self._statements[id(entry)] for entry in entries)
+
     def _build(self, release: str, chosen: Mapping[str, list[Mapping[str, Any]]]) -> Contract:
         layer = chosen["layer"]
         if len(layer) != 1:
             raise ValueError(f"{self.path}: {len(layer)} [[layer]] statements hold for {release}")
-        shapes = tuple(map(_shape, chosen["shapes"]))
+        shapes = self._made(_shape, chosen["shapes"])
         return Contract(
             runtime=self.runtime,
             draft_class=self.draft_class,
             release=release,
-            config=tuple(map(_config, chosen["config"])),
+            config=self._made(_config, chosen["config"]),
             layer=LayerStatement(layer[0]["prefix"], layer[0]["each"], layer[0]["source"]),
-            parameters=tuple(map(_parameter, chosen["parameters"])),
+            parameters=self._made(_parameter, chosen["parameters"]),
             present=tuple(
                 PresentStatement(e["name"], KeyCondition.parse(e), e["source"])
                 for e in chosen["present"]
             ),
-            keys=tuple(map(_key, chosen["keys"])),
-            lookups=tuple(map(_lookup, chosen["lookup"])),
+            keys=self._made(_key, chosen["keys"]),
+            lookups=self._made(_lookup, chosen["lookup"]),
             shapes=MappingProxyType({s.loader: s for s in shapes if not s.of_whole}),
             shapes_of_whole=MappingProxyType({s.loader: s for s in shapes if s.of_whole}),
             after=tuple(

@@ -175,7 +175,8 @@ def whitelist(tree: SourceTree) -> Whitelist | None:
             continue
         verify = source.classes["SpeculativeConfig"].bodies["_verify_args"]
         plain = source.imports.get("dataclass", ("", None))[0] == "dataclasses"
-        kind = "ValueError: " if plain else "ValidationError: Value error, "
+        wrapper = "ValidationError: 1 validation error for SpeculativeConfig\n  Value error, "
+        kind = "ValueError: " if plain else wrapper
         inside = path.relative_to(tree.root / PACKAGE).as_posix()
         for node in ast.walk(verify):
             if isinstance(node, ast.If) and "hf_text_config.model_type" in ast.unparse(node.test):

@@ -81,11 +81,10 @@ def _step(model: Any) -> None:
 def _quieten(model: Any) -> None:
     """Take native paths in place of kernels, and shapes in place of attention."""
     for module in model.modules():
-        native = getattr(module, "forward_native", None)
-        if native is not None:
-            module.forward = native
+        if _has_native(type(module)):
+            module.forward = module.forward_native
         method = getattr(module, "quant_method", None)
-        if method is not None and not hasattr(method, "embedding"):
+        if method is not None and _is_linear(module):
             module.quant_method = _Linear()
         kind = type(module).__name__
         if kind == "Attention":
@@ -96,6 +95,17 @@ def _quieten(model: Any) -> None:
             rotary = module.rotary_emb
             if rotary is not None:
                 rotary.forward = lambda positions, query, key=None, *_, **__: (query, key)
+
+
+def _has_native(kind: type) -> bool:
+    """Whether a layer says itself how to compute without kernels (custom_op.py only names it)."""
+    makers = [cls for cls in kind.__mro__ if "forward_native" in vars(cls)]
+    return bool(makers) and makers[0].__name__ not in ("CustomOp", "PluggableLayer")
+
+
+def _is_linear(module: Any) -> bool:
+    """Embeddings and heads have a ``quant_method`` too, and sizes of a vocabulary."""
+    return hasattr(module, "input_size") and not hasattr(module, "org_vocab_size")
 
 
 def _latent(query: torch.Tensor, *_: Any, output_shape: Any = None, **__: Any) -> torch.Tensor:

@@ -134,7 +134,6 @@ def _free_the_platform() -> None:
     AnyAttention = Backend
     platform: Any = importlib.import_module("vllm.platforms.cpu").CpuPlatform
     answers: dict[str, Any] = {
-        "check_and_update_config": None,
         "get_attn_backend_cls": f"{__name__}.AnyAttention",
         "import_kernels": None,
         "is_pin_memory_available": False,
@@ -143,6 +142,13 @@ def _free_the_platform() -> None:
     for name, answer in answers.items():
         method = classmethod(lambda cls, *_, _answer=answer, **__: _answer)
         setattr(platform, name, method)
+    platform.check_and_update_config = classmethod(_settle_config)
+
+
+def _settle_config(cls: Any, config: Any) -> None:
+    """No graphs are captured; where a release asks for their sizes, there are none."""
+    if config.compilation_config.cudagraph_capture_sizes is None:
+        config.compilation_config.cudagraph_capture_sizes = []
 
 
 def _inspect_in_this_process() -> None:
