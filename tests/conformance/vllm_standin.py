@@ -41,13 +41,36 @@ class AnyImplementation:
         return None
 
 
+class AnyKernel:
+    """A kernel for quantised layers that is made and never run."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        return None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+
 def install() -> None:
     """Put every stand-in in place. ``vllm_runtime.prepare`` comes first, once per process."""
+    _choose_the_platform()
     _answer_for_accelerator()
     _name_missing_operators()
     _free_the_platform()
     _inspect_in_this_process()
     _take_the_v1_engine()
+    _find_a_kernel()
+
+
+def _choose_the_platform() -> None:
+    """The plain CPU platform, whoever made the CPU. Raises RuntimeError when another one is in
+    use."""
+    platforms: Any = importlib.import_module("vllm.platforms")
+    platforms.resolve_current_platform_cls_qualname = lambda: "vllm.platforms.cpu.CpuPlatform"
+    if type(platforms.current_platform).__name__ != "CpuPlatform":
+        raise RuntimeError(f"running on {type(platforms.current_platform)}")
 
 
 def _answer_for_accelerator() -> None:
@@ -166,6 +189,13 @@ def _take_the_v1_engine() -> None:
     arguments: Any = importlib.import_module("vllm.engine.arg_utils").EngineArgs
     if hasattr(arguments, "_is_v1_supported_oracle"):
         arguments._is_v1_supported_oracle = lambda self, *_: True
+
+
+def _find_a_kernel() -> None:
+    """Quantised layers choose a kernel when they are made; a CPU without AMX has none of them."""
+    kernels = optional("vllm.model_executor.kernels.linear")
+    if kernels is not None and hasattr(kernels, "choose_scaled_mm_linear_kernel"):
+        kernels.choose_scaled_mm_linear_kernel = lambda *_, **__: AnyKernel
 
 
 def target_model(hidden: int) -> Any:
