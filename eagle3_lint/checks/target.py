@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eagle3_lint.checks.subject import Subject
-from eagle3_lint.diagnostic import Finding
+from eagle3_lint.diagnostic import Effect, Finding
 from eagle3_lint.simulate.configure import fill
 
 
@@ -23,13 +23,16 @@ def _support(subject: Subject) -> Iterator[Finding]:
     support, model = subject.support, subject.model
     if support is None or model is None or support.state == "yes":
         return
+    raises = bool(support.error_type)
     values: dict[str, object] = {
         "target": str(subject.target),
         "runtime": subject.runtime.title,
         "model": model.name,
         "architecture": model.architecture,
         "model_type": model.model_type,
-        "error": f"{support.error_type}: {support.error_message}",
+        "error": f"{support.error_type}: {support.error_message}"
+        if raises
+        else "nothing is raised",
         "since": _since(subject),
         "note": support.note,
         "hint": _hint(subject),
@@ -37,7 +40,9 @@ def _support(subject: Subject) -> Iterator[Finding]:
     rule = {"unregistered": "E3L602", "unknown": "E3L607"}.get(support.state, "E3L601")
     variant = "whitelist" if support.state == "refused" else "message"
     source = subject.cite(support.source) if support.source else None
-    yield Finding(rule, values, (), source, variant=variant)
+    # A model that captures the states and then loses them starts, and feeds the draft nothing.
+    effect: Effect | None = "broken" if rule == "E3L601" and not raises else None
+    yield Finding(rule, values, (), source, variant=variant, effect=effect)
 
 
 def _hint(subject: Subject) -> str:
