@@ -106,6 +106,8 @@ def _validate(fields: Mapping[str, Any], config: Mapping[str, object]) -> None:
     """Raise as the strict configuration classes of transformers 5.6 and newer do."""
     for field, entry in fields["null"].items():
         raised = _raised(entry)
+        if raised == "TypeError" and not _computed_from(field, fields["absent"], config):
+            continue
         if raised and field in config and config[field] is None:
             raise ConfigClassRefusal(f"{raised}: field '{field}' must not be null")
     hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
@@ -116,6 +118,14 @@ def _validate(fields: Mapping[str, Any], config: Mapping[str, object]) -> None:
             f" 'validate_architecture': The hidden size ({hidden}) is not a multiple of the number"
             f" of attention heads ({heads})."
         )
+
+
+def _computed_from(field: str, absent: Mapping[str, Any], config: Mapping[str, object]) -> bool:
+    """Whether the class computes with ``field``: not when every quotient it is in is given."""
+    quotients = [
+        f for f, e in absent.items() if "//" in e.get("formula", "") and field in e["formula"]
+    ]
+    return not quotients or any(config.get(f) is None for f in quotients)
 
 
 def _apply(formula: str, config: Mapping[str, object]) -> object:

@@ -78,6 +78,7 @@ class ParameterStatement:
         used: expression; whether the forward pass reads it.
         from_target: expression; whether the target model's tensor replaces it after loading.
             It may ask ``missing`` (no tensor of the checkpoint reached the parameter).
+        lost: the runtime throws it away again after loading.
     """
 
     name: str
@@ -91,6 +92,7 @@ class ParameterStatement:
     when: str | None = None
     used: str | None = None
     from_target: str | None = None
+    lost: bool = False
 
 
 @frozen
@@ -208,7 +210,11 @@ class ShapeStatement:
 
 @frozen
 class AfterStatement:
-    """What is raised after the weights are loaded. It may ask ``mapped`` (a d2t was found)."""
+    """What is raised after the weights are loaded.
+
+    It may ask ``mapped`` (a d2t was found) and ``untouched`` (the parameters that no tensor
+    reached, as a text; empty when there is none).
+    """
 
     refuse: Raise
     when: str

@@ -71,6 +71,7 @@ def _parameter(entry: Mapping[str, Any]) -> ParameterStatement:
         when=entry.get("when"),
         used=entry.get("used"),
         from_target=entry.get("from_target"),
+        lost=entry.get("lost", False),
     )
 
 

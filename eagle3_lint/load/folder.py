@@ -106,9 +106,10 @@ def _config(folder: Path, names: Sequence[str]) -> Document:
         return load_document(path)
     except DocumentError as error:
         raise InputError(f"{error.where}: {error.message}; repair it or export it anew") from None
+    except FileNotFoundError:
+        raise InputError(f"{path}: a link to nothing; fetch it anew") from None
     except OSError as error:
-        reason = "a link to nothing" if path.is_symlink() else f"cannot be read: {_reason(error)}"
-        raise InputError(f"{path}: {reason}; fetch or export it anew") from None
+        raise InputError(f"{path}: cannot be read: {_reason(error)}") from None
 
 
 def _why_no_config(folder: Path, names: Sequence[str]) -> str:

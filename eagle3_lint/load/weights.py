@@ -23,6 +23,7 @@ TORCH_INDEX = "pytorch_model.bin.index.json"
 #: vllm 0.32.0 model_executor/model_loader/weight_utils.py:614, the same in sglang 0.5.9.
 _TRAINERS_OWN = ("training_args.bin", "optimizer.bin")
 _PART = re.compile(r"(.*-)(\d+)(-of-)(\d+)(\.safetensors)")
+_MOST_PARTS = 1000  # more than any checkpoint has: the number means something else
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -66,13 +67,12 @@ class WeightsReader:
 
     def _is_file(self, name: str) -> bool:
         """Whether a name can be opened without blocking; a problem if not."""
-        path = self.folder / name
         try:
-            mode = path.stat().st_mode
+            mode = (self.folder / name).stat().st_mode
+        except FileNotFoundError:
+            message = "it is a link to a file that is not there: an incomplete download"
         except OSError as error:
             message = f"it cannot be opened: {error.strerror}"
-            if path.is_symlink():
-                message = "it is a link to a file that is not there: an incomplete download"
         else:
             if stat.S_ISREG(mode):
                 return True
@@ -207,7 +207,10 @@ class WeightsReader:
     def _miss_shards(
         self, index: str, weight_map: Mapping[str, str], present: Sequence[str]
     ) -> None:
-        for shard in dict.fromkeys(weight_map.values()):
+        expected: dict[str, int] = {}
+        for shard in weight_map.values():
+            expected[shard] = expected.get(shard, 0) + 1
+        for shard, count in expected.items():
             if shard in present:
                 continue
             self._unread.add(shard)
@@ -215,7 +218,6 @@ class WeightsReader:
                 message = f"it names {shard!r}, which is not a file of this folder"
                 self._problem("path-leaves-folder", index, message)
                 continue
-            count = sum(named == shard for named in weight_map.values())
             message = f"the index expects {count} tensors in it, and it is not there"
             if "/" in shard:
                 message = (
@@ -266,7 +268,7 @@ def _missing_parts(names: Sequence[str]) -> list[str]:
     missing: dict[str, None] = {}
     for name in names:
         match = _PART.fullmatch(name)
-        if match is None or len(match[4]) > 5:
+        if match is None or int(match[4]) > _MOST_PARTS:
             continue
         width = len(match[2])
         for part in range(1, int(match[4]) + 1):

@@ -65,12 +65,13 @@ class AuxStates:
     enabled: bool = True
 
 
-def _found(config: Mapping[str, object], paths: Sequence[str]) -> tuple[Ids, ReadFrom]:
+def _found(config: Mapping[str, object], paths: Sequence[str]) -> tuple[Ids, str]:
+    """The first ids that one of the paths leads to, and that path; empty when none does."""
     for path in paths:
         value = look_up(config, path)
         if isinstance(value, list) and value and all(type(i) is int for i in value):
-            return tuple(value), "nested" if "." in path else "top"
-    return (), "default"
+            return tuple(value), path
+    return (), ""
 
 
 def aux_states(
@@ -82,18 +83,22 @@ def aux_states(
     """The aux states that a release feeds.
 
     Args:
-        statement: the ``[[aux]]`` statement of the release.
+        statement: the ``[[aux]]`` statement of the release. The ids of the paths that it has under
+            ``shifted`` are raised by one, as outputs of layers are, whatever its policy.
         policy: how it reads ids for this target model; None for its usual way.
         config: the draft's configuration as the runtime sees it.
         layers: decoder layers of the target model.
     """
     switch = statement.get("switch")
     enabled = switch is None or look_up(config, switch) is not False
-    ids, read_from = _found(config, statement["read"])
+    ids, path = _found(config, statement["read"])
     named: str = statement.get("policy", "plus1")
     if policy in POLICIES:
         named = policy or named
     if ids:
+        read_from: ReadFrom = "nested" if "." in path else "top"
+        if path in statement.get("shifted", ()):
+            named = "plus1"
         # Layers are captured in the order in which they run, each once, whatever the list says.
         states = tuple(sorted(set(POLICIES[named](ids, layers))))
         return AuxStates(ids, read_from, states, enabled)

@@ -234,17 +234,22 @@ def simulate_load(
     for tensor, shape in tensors.items():
         player.play(tensor, shape)
     player.close()
-    after = {**names, "mapped": int(player.vocabulary_map is not None)}
+    empty = player.empty()
+    untouched = {name for name in empty if name not in player.filled}
+    after = {
+        **names,
+        "mapped": int(player.vocabulary_map is not None),
+        "untouched": ", ".join(map(repr, sorted(untouched))),
+    }
     for statement in contract.after:
         if compile_expression(statement.when)(after):
             text = fill(statement.refuse.message, after)
             player.failures.append(
                 Failure(statement.refuse.type, text, "after loading", statement.source)
             )
-    empty = player.empty()
-    untouched = {name for name in empty if name not in player.filled}
     borrowed = filled_by_target(contract, after, untouched)
-    unfilled = sorted(n for n in empty - borrowed if player.parameters[n].used)
+    lost = player.parameters.keys() & {s.name for s in contract.parameters if s.lost}
+    unfilled = sorted(n for n in (empty - borrowed) | lost if player.parameters[n].used)
     return Load(
         failures=tuple(player.failures),
         unfilled=tuple(unfilled),

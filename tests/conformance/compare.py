@@ -25,6 +25,7 @@ from eagle3_lint.simulate.load import simulate_load
 from eagle3_lint.simulate.resolve import resolve
 from eagle3_lint.simulate.result import Failure, Load
 from eagle3_lint.support import SupportTable
+from tests.conformance import vllm_run
 from tests.conformance.corpus import Case, cases
 from tests.conformance.draft import VOCAB
 
@@ -151,7 +152,8 @@ def compare_folder(
         results = folder / f"{release}.json"
         if results.is_file():
             answers = json.loads(results.read_text(encoding="utf-8"))
-            found.extend(compare(runtime, release, answers, corpus))
+            asked = vllm_run.asked_of(release, corpus) if runtime == "vllm" else corpus
+            found.extend(compare(runtime, release, answers, asked))
         else:
             missing.append(release)
     return found, missing

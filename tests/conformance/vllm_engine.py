@@ -12,6 +12,7 @@ import gc
 import importlib
 import inspect
 import json
+import re
 import sys
 import tempfile
 import traceback
@@ -32,9 +33,15 @@ MAP: Final = "draft_id_to_target_id"
 
 
 class Engine:
-    """A release that has been imported; ``target`` makes the target model of a given width."""
+    """A release that has been imported.
 
-    def __init__(self, target: Callable[[int], Any]) -> None:
+    ``target`` makes the target model from the engine's config and the target's width.
+    """
+
+    repacks = False
+    """Whether layers may repack their weights for kernels once they are loaded."""
+
+    def __init__(self, target: Callable[[Any, int], Any]) -> None:
         self.make_target = target
         self.room = tempfile.TemporaryDirectory()
         self.trace = vllm_trace.Trace()
@@ -63,12 +70,14 @@ class Engine:
         if error is not None and _in_registry(error):
             stage = "architecture"
         model = self.trace.model
+        shapes = self.trace.shapes
+        self.trace = vllm_trace.Trace()  # lets go of the model
         return {
             "outcome": "error" if error else "silent" if silent else "ok",
             "stage": stage,
             "error": None if error is None else worded(error, draft),
             **found,
-            "params": self.trace.shapes,
+            "params": shapes,
             "architecture": None if model is None else type(model).__name__,
         }
 
@@ -76,11 +85,11 @@ class Engine:
         fields = json.loads((draft / "config.json").read_text())
         hidden = target_width(fields)
         config = self._engine_config(draft, hidden)
-        self.trace.stage = "build"
         config.load_config.use_tqdm_on_load = False
         self._process_groups(config)
         with self.configs.set_current_vllm_config(config):
-            target = self.make_target(hidden)
+            target = self.make_target(config, hidden)
+            self.trace.stage = "build"
             proposer = self._make_proposer(config)
             proposer.load_model(target)
             self.trace.stage = "done"
@@ -104,13 +113,21 @@ class Engine:
         )
         return arguments.create_engine_config()
 
+    def parameters_read(self, model: Any) -> tuple[set[str], str | None]:
+        """See ``vllm_forward``."""
+        return vllm_forward.parameters_read(model)
+
     def target_folder(self, hidden: int) -> Path:
         """A config of a plain Llama target of that width: 24 layers, 2048 positions."""
         folder = Path(self.room.name) / f"target{hidden}"
         if not folder.is_dir():
             folder.mkdir()
-            (folder / "config.json").write_text(json.dumps(target_config(hidden)))
+            self.write_target(folder, hidden)
         return folder
+
+    def write_target(self, folder: Path, hidden: int) -> None:
+        """The files of the target model that this engine reads."""
+        (folder / "config.json").write_text(json.dumps(target_config(hidden)))
 
     def _process_groups(self, config: Any) -> None:
         """One rank of a gloo group, once per process."""
@@ -161,13 +178,15 @@ class Engine:
                 trace.model = model
                 trace.shapes = {n: list(p.shape) for n, p in model.named_parameters()}
                 vllm_trace.poison(model)
-                leave_as_loaded(model)
-                model.load_weights = self._loading(model)
+                if not self.repacks:
+                    leave_as_loaded(model)
+                model.load_weights = self.loading(model)
             return model
 
         return made
 
-    def _loading(self, model: Any) -> Callable[..., Any]:
+    def loading(self, model: Any) -> Callable[..., Any]:
+        """The ``load_weights`` that a draft gets in the place of its own."""
         watched = vllm_trace.watch(model, model.load_weights, self.trace)
 
         def load(*args: Any, **kwargs: Any) -> Any:
@@ -185,7 +204,7 @@ class Engine:
         }
         holes = {name for name, tensor in own.items() if vllm_trace.has_holes(tensor)}
         from_target = _taken_from(model, target, set(own))
-        read, failure = vllm_forward.parameters_read(model)
+        read, failure = self.parameters_read(model)
         draft_vocab = getattr(model.config, "draft_vocab_size", None)
         unmapped = MAP in holes
         unfilled = (holes - from_target) & read
@@ -240,7 +259,11 @@ def _taken_from(model: Any, target: Any, names: set[str]) -> set[str]:
 
 def _misfits(model: Any, shapes: dict[str, list[int]], taken: set[str]) -> list[str]:
     """Parameters taken from the target whose shape is not the one that the draft asked for."""
-    return sorted(n for n in taken if list(model.get_parameter(n).shape) != shapes[n])
+    return sorted(
+        name
+        for name in taken
+        if list(model.get_submodule(name.rpartition(".")[0]).weight.shape) != shapes[name]
+    )
 
 
 def target_width(fields: dict[str, Any]) -> int:
@@ -326,8 +349,9 @@ def worded(error: BaseException, draft: Path) -> dict[str, str]:
         if frames:
             path = frames[-1].filename.rpartition("/vllm/")[2]
             place = f"{path}:{frames[-1].lineno}"
+    message = re.sub(r"0x[0-9a-f]+", "0x...", str(error).replace(str(draft), "<draft>"))
     return {
         "type": type(error).__name__,
-        "message": str(error).replace(str(draft), "<draft>")[:MESSAGE_LIMIT],
+        "message": message[:MESSAGE_LIMIT],
         "where": place,
     }

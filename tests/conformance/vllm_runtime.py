@@ -42,10 +42,14 @@ _UNDECLARED: Final = frozenset(
     }
 )  # fmt: skip
 
-# Installed for real: what they compute while a draft is loaded matters.
+# Installed for real, because what they compute while a draft is loaded matters, or (zentorch, which
+# turns the CPU platform into another one) not at all.
 _REAL: Final = frozenset(
-    {"huggingface_hub", "numpy", "pydantic", "safetensors", "torch", "transformers", "vllm"}
-)
+    {
+        "huggingface_hub", "numpy", "pydantic", "safetensors", "torch", "transformers", "vllm",
+        "zentorch",
+    }
+)  # fmt: skip
 
 # The newest transformers that was out when the release came, that its METADATA admits (a range
 # without an upper end for most) and that runs with it: from this release on, this version.

@@ -61,7 +61,8 @@ def install() -> None:
     _free_the_platform()
     _inspect_in_this_process()
     _take_the_v1_engine()
-    _find_a_kernel()
+    find_a_kernel()
+    choose_a_prefill()
 
 
 def _choose_the_platform() -> None:
@@ -137,9 +138,8 @@ def _name_missing_operators() -> None:
     namespace.__getattr__ = tolerant
 
 
-def _free_the_platform() -> None:
-    """Take away what the CPU platform refuses and a GPU does not; give it attention for any
-    head."""
+def attend_anything() -> Any:
+    """Give the CPU platform an attention backend for any head; returns the platform's class."""
     global AnyAttention
     abstract = optional("vllm.v1.attention.backend") or optional("vllm.attention.backends.abstract")
 
@@ -156,15 +156,26 @@ def _free_the_platform() -> None:
 
     AnyAttention = Backend
     platform: Any = importlib.import_module("vllm.platforms.cpu").CpuPlatform
-    answers: dict[str, Any] = {
-        "get_attn_backend_cls": f"{__name__}.AnyAttention",
-        "import_kernels": None,
-        "is_pin_memory_available": False,
-        "verify_quantization": None,
-    }
+    _answer(platform, get_attn_backend_cls=f"{__name__}.AnyAttention")
+    return platform
+
+
+def _answer(owner: Any, **answers: Any) -> None:
+    """Replace methods of a class by answers."""
     for name, answer in answers.items():
         method = classmethod(lambda cls, *_, _answer=answer, **__: _answer)
-        setattr(platform, name, method)
+        setattr(owner, name, method)
+
+
+def _free_the_platform() -> None:
+    """Take away what the CPU platform refuses and a GPU does not."""
+    platform = attend_anything()
+    _answer(
+        platform,
+        import_kernels=None,
+        is_pin_memory_available=False,
+        verify_quantization=None,
+    )
     platform.check_and_update_config = classmethod(_settle_config)
 
 
@@ -191,14 +202,26 @@ def _take_the_v1_engine() -> None:
         arguments._is_v1_supported_oracle = lambda self, *_: True
 
 
-def _find_a_kernel() -> None:
+def find_a_kernel() -> None:
     """Quantised layers choose a kernel when they are made; a CPU without AMX has none of them."""
     kernels = optional("vllm.model_executor.kernels.linear")
     if kernels is not None and hasattr(kernels, "choose_scaled_mm_linear_kernel"):
         kernels.choose_scaled_mm_linear_kernel = lambda *_, **__: AnyKernel
 
 
-def target_model(hidden: int) -> Any:
+def choose_a_prefill() -> None:
+    """Latent attention makes its prefill (flash attention on most GPUs) when it is made."""
+    for name in (
+        "vllm.v1.attention.backends.mla.prefill",
+        "vllm.v1.attention.backends.mla.prefill.selector",
+        "vllm.model_executor.layers.attention.mla_attention",
+    ):
+        module = optional(name)
+        if module is not None and hasattr(module, "get_mla_prefill_backend"):
+            module.get_mla_prefill_backend = lambda *_, **__: AnyKernel
+
+
+def target_model(config: Any, hidden: int) -> Any:
     """The target as the proposer sees it: an embedding and a head of known constants.
 
     Made of the release's own layers, in bfloat16, with a vocabulary of 1000.

@@ -190,8 +190,8 @@ def _check_the_rest(contract: Contract, defined: set[str]) -> None:
     for key in contract.keys:
         assert names_in(key.when or "1") <= defined, (contract.release, key)
     for after in contract.after:
-        assert names_in(after.when) <= defined | {"mapped"}
-        assert placeholders([after.refuse]) <= defined
+        assert names_in(after.when) <= defined | {"mapped", "untouched"}
+        assert placeholders([after.refuse]) <= defined | {"untouched"}
     for lookup in contract.lookups:
         assert placeholders([lookup.missing, lookup.fused_missing]) <= OF_LOOKUPS
     for shape in (*contract.shapes.values(), *contract.shapes_of_whole.values()):

@@ -81,6 +81,7 @@ ACCEPTED: dict[str, bytes] = {
     ),
     "zero before an overflow": one(0, shape=f"[0,{2**63},{2**63}]", offsets="[0,0]"),
     "zero before the largest dimension": one(0, shape=f"[0,{2**64 - 1}]", offsets="[0,0]"),
+    "zero after more elements than bits fit": one(0, shape=f"[{2**62},0]", offsets="[0,0]"),
     "half a byte, twice": one(1, dtype='"F4"', shape="[2]", offsets="[0,1]"),
     "six bits, four times": one(3, dtype='"F6_E2M3"', shape="[4]", offsets="[0,3]"),
     "a long integer in an unknown field": one(more=',"x":' + "9" * 300),

@@ -201,6 +201,13 @@ def _denied(*_: object, **__: object) -> None:
     raise PermissionError(errno.EACCES, "Permission denied")
 
 
+def test_no_permission_behind_a_link(draft: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (draft / "config.json").rename(draft / "blob")
+    (draft / "config.json").symlink_to("blob")
+    monkeypatch.setattr(Path, "read_bytes", _denied)
+    assert "cannot be read: Permission denied" in refusal(draft)
+
+
 @pytest.mark.parametrize("what", ["stat", "read_bytes"])
 def test_no_permission_for_a_file(draft: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     monkeypatch.setattr(Path, what, _denied)

@@ -62,8 +62,8 @@ def test_places_and_values(pointer: str, place: tuple[int, int], value: Any) -> 
 
 @pytest.mark.parametrize(
     "pointer",
-    ["/nothing", "/a/c", "/a/b/3", "/a/b/-", "/a/b/-1", "/a/b/00", "/a/b/0x0", "/a/b/\u0661",
-     "/x/0", "/architectures/0/0", "/a~b", "/architectures/9999999999999999999999"],
+    ["/nothing", "/nothing/at/all", "/a/c", "/a/b/3", "/a/b/-", "/a/b/-1", "/a/b/00", "/a/b/0x0",
+     "/a/b/\u0661", "/x/0", "/architectures/0/0", "/a~b", "/architectures/9999999999999999999999"],
 )  # fmt: skip
 def test_nothing_there(pointer: str) -> None:
     document = parse_document(TEXT.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -82,6 +83,19 @@ def test_what_is_no_torch_file_is_named_without_torch(folder: Path, raw: bytes, 
 def test_a_pipe_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pytorch_model.bin")
     assert kinds(open_checkpoint(folder)) == [("unreadable", "pytorch_model.bin", None)]
+
+
+def test_no_permission(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "pytorch_model.bin").write_bytes(b"PK\x03\x04")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    _, problem = read_torch_file(folder / "pytorch_model.bin")
+    assert problem is not None
+    assert problem.kind == "unreadable"
+    assert "Permission denied" in problem.message
 
 
 @pytest.mark.usefixtures("no_torch")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,13 +97,24 @@ def test_a_link_of_an_incomplete_download(folder: Path) -> None:
     assert "incomplete download" in problem.message
 
 
-def test_no_permission_for_the_weights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(folder, "model.safetensors", "a")
+@pytest.mark.parametrize("step", ["pathlib.Path.open", "pathlib.Path.stat"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_no_permission_for_the_weights(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, step: str, linked: bool
+) -> None:
+    put(folder, "blob", "a")
+    if linked:
+        (folder / "model.safetensors").symlink_to("blob")
+    else:
+        (folder / "blob").rename(folder / "model.safetensors")
+    original = getattr(Path, step.rpartition(".")[2])
 
-    def refuse(*_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
+    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.name == "model.safetensors":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return original(path, *arguments, **options)
 
-    monkeypatch.setattr("eagle3_lint.load.weights.read_header", refuse)
+    monkeypatch.setattr(step, refuse)
     [problem] = open_checkpoint(folder).problems
     assert problem.kind == "unreadable"
     assert "Permission denied" in problem.message
@@ -133,6 +145,11 @@ def test_a_part_that_the_names_of_the_others_ask_for(folder: Path) -> None:
     put(folder, ONE, "a")
     put(folder, THREE, "c")
     assert ("missing-shard", TWO, None) in kinds(open_checkpoint(folder))
+
+
+def test_a_number_in_a_name_that_counts_no_parts(folder: Path) -> None:
+    put(folder, "step-1-of-20000000.safetensors", "a")
+    assert kinds(open_checkpoint(folder)) == []
 
 
 def test_hidden_files_are_not_weights(folder: Path) -> None:
@@ -176,7 +193,8 @@ def test_a_consolidated_file_alone_is_the_weights(folder: Path) -> None:
 
 def test_a_torch_file_beside_safetensors_is_not_opened(folder: Path) -> None:
     put(folder, "model.safetensors", "a")
-    (folder / "pytorch_model.bin").write_bytes(b"not read")
+    for name in ("pytorch_model.bin", "scheduler.bin"):
+        (folder / name).write_bytes(b"not read")
     checkpoint = open_checkpoint(folder)
     assert kinds(checkpoint) == [("weights-twice", "pytorch_model.bin", None)]
     assert checkpoint.weights_format == "safetensors"
