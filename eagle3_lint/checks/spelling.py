@@ -98,8 +98,11 @@ def better_spelling(subject: Subject) -> Respelling | None:
     if least == (0, 0):
         return None
     for names in _spellings(list(subject.facts.tensors)):
+        # Once everything fits, only a spelling with fewer changes could be better.
+        if not names or (best is not None and least == (0, 0) and len(names) >= len(best.names)):
+            continue
         respelled = subject.played(names)
-        if not names or not respelled.parameters or _misfits(respelled) > misfits:
+        if not respelled.parameters or _misfits(respelled) > misfits:
             continue
         badness = _badness(respelled)
         fewer = best is not None and badness == least and len(names) < len(best.names)
