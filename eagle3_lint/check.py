@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eagle3_lint.errors import InputError
 from eagle3_lint.examine import Examiner, Question
@@ -13,6 +14,10 @@ from eagle3_lint.models import find_target_model, named_in_config
 from eagle3_lint.producer import recognise
 from eagle3_lint.releases import Target, parse_targets
 from eagle3_lint.report.model import CheckpointReport, Report
+from eagle3_lint.target_model import TargetModel
+
+if TYPE_CHECKING:
+    from eagle3_lint.probe.patch import Patch
 
 
 def read_draft(path: str | Path) -> Facts:
@@ -55,7 +60,8 @@ def check(
     Args:
         path: a draft folder or a file inside one.
         targets: ``sglang==0.5.9``, ``vllm>=0.12,<0.22``, ``sglang``, ``sglang@installed``; none
-            asks for the newest known SGLang and vLLM.
+            asks for the newest known SGLang and vLLM. ``sglang@FOLDER`` and ``sglang@WHEEL`` ask
+            for sources, patched or not.
         target_model: a known name, a folder or a config.json; None takes what the draft names.
         ids_mean: ``output`` or ``input``: how to read the draft's layer ids.
         trained_on: aux states the draft was trained on.
@@ -68,15 +74,30 @@ def check(
     wanted = parse_targets(targets, rules)
     model = find_target_model(target_model, rules) if target_model is not None else None
     facts = read_draft(path)
+    model = model if model is not None else named_in_config(facts.config, rules)
     question = Question(
-        model=model if model is not None else named_in_config(facts.config, rules),
+        model=model,
         trained_on=tuple(trained_on) if trained_on is not None else None,
         ids_mean=ids_mean,
         select=tuple(select),
         ignore=tuple(ignore),
         rules=rules,
+        patches=_patches(wanted, model, rules),
     )
     return Report((check_facts(facts, wanted, question),))
+
+
+def _patches(
+    targets: Iterable[Target], model: TargetModel | None, rules: Path | None
+) -> dict[Target, Patch]:
+    """What the sources say that targets ask for."""
+    asked = [target for target in targets if target.sources is not None and target.known]
+    if not asked:
+        return {}
+    from eagle3_lint.probe.patch import read_patch
+
+    architecture = model.architecture if model is not None else None
+    return {target: read_patch(target, architecture, rules) for target in asked}
 
 
 def check_facts(facts: Facts, targets: Sequence[Target], question: Question) -> CheckpointReport:

@@ -23,6 +23,7 @@ COMMANDS = {
     "targets": "Known runtimes, their releases, and target models.",
     "rules": "The catalogue of rules.",
     "explain": "The page of one RULE.",
+    "probe": "Read a runtime's own sources and say where our contract differs.",
 }
 _COMPLETION = """\
 Shell completion: eval "$(_EAGLE3_LINT_COMPLETE=bash_source eagle3-lint)"; zsh_source and

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from eagle3_lint.catalogue import Catalogue
 from eagle3_lint.checks.config import check_config
@@ -38,6 +39,9 @@ from eagle3_lint.simulate.result import Load
 from eagle3_lint.support import SupportTable
 from eagle3_lint.target_model import TargetModel
 
+if TYPE_CHECKING:
+    from eagle3_lint.probe.patch import Patch
+
 #: Problems of the container with which the runtimes' reader cannot open the weights.
 _FATAL_EFFECT = "refused"
 
@@ -52,6 +56,7 @@ class Question:
         ids_mean: how to read the draft's ids, when the user says so.
         select, ignore: rule ids, names or beginnings of ids.
         rules: another folder of rules than the built-in one.
+        patches: what the sources of a target say, where sources are asked for.
     """
 
     model: TargetModel | None = None
@@ -60,6 +65,7 @@ class Question:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     rules: Path | None = None
+    patches: Mapping[Target, Patch] = field(default_factory=dict)
 
 
 class Played(NamedTuple):
@@ -136,6 +142,7 @@ class Examiner:
         """One draft before one target, simulated, for the checks to look at."""
         played = self._played(target)
         model = self.question.model
+        patch = self.question.patches.get(target)
         return Subject(
             facts=self.facts,
             target=target,
@@ -146,7 +153,8 @@ class Examiner:
             load=played.load,
             known=played.known,
             model=model,
-            support=self.support.of(target, model) if model is not None else None,
+            support=self.support.of(target, model, patch) if model is not None else None,
+            patch=patch,
             is_model=self.support.registered(target.runtime, target.release)(self._written),
         )
 

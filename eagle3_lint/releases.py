@@ -1,4 +1,8 @@
-"""What a user asks for with ``-t``: ``sglang==0.5.9``, ``vllm>=0.12,<0.22``, ``sglang``."""
+"""What a user asks for with ``-t``: ``sglang==0.5.9``, ``vllm>=0.12,<0.22``, ``sglang``.
+
+``sglang@installed`` asks for what this Python environment has, ``sglang@FOLDER`` for the sources in
+a folder or a wheel: their release, and what a patch made of it.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,24 @@ from eagle3_lint.contract.runtime import known_runtimes, runtime_file
 from eagle3_lint.errors import InputError
 from eagle3_lint.frozen import frozen
 
-_SPEC = re.compile(r"\s*([A-Za-z][A-Za-z0-9_.-]*?)\s*(@installed|(?:[<>=!~].*)?)\s*$")
+_SPEC = re.compile(r"\s*([A-Za-z][A-Za-z0-9_.-]*?)\s*(@.+|(?:[<>=!~].*)?)\s*$")
 _EXACT = re.compile(r"==\s*([0-9][0-9A-Za-z.]*)$")
 
 
 @frozen
 class Target:
-    """A runtime and a release of it. ``known`` is False when no contract speaks of the release."""
+    """A runtime and a release of it.
+
+    Attributes:
+        known: False when no contract speaks of the release.
+        sources: the sources that are asked for, where it is not a release as published: the
+            runtime's name (the installed package), a folder or a wheel.
+    """
 
     runtime: str
     release: str
     known: bool = True
+    sources: str | None = None
 
     def __str__(self) -> str:
         return f"{self.runtime} {self.release}"
@@ -43,8 +54,8 @@ def parse_target(text: str, rules: Path | None = None) -> list[Target]:
         )
     releases = runtime_file(runtime, rules).releases
     wanted = match[2].strip()
-    if wanted == "@installed":
-        return [_installed(runtime, releases, rules)]
+    if wanted.startswith("@"):
+        return [_of_sources(runtime, wanted[1:].strip(), releases, rules)]
     if not wanted:
         return [Target(runtime, releases[-1])]
     exact = _EXACT.match(wanted)
@@ -86,18 +97,24 @@ def _in_range(text: str, runtime: str, wanted: str, releases: Sequence[str]) -> 
     return found
 
 
-def _installed(runtime: str, releases: Sequence[str], rules: Path | None) -> Target:
-    # Costs 60 ms, and only those pay who ask for the installed release.
-    from importlib.metadata import PackageNotFoundError, version
+def _of_sources(runtime: str, wanted: str, releases: Sequence[str], rules: Path | None) -> Target:
+    # Costs 60 ms, and only those pay who ask for sources.
+    from eagle3_lint.probe.origin import find_origin
 
     package = runtime_file(runtime, rules).package
+    sources = package if wanted == "installed" else wanted
     try:
-        return _exact(runtime, version(package), releases)
-    except PackageNotFoundError:
+        origin = find_origin(sources, known_runtimes(rules), package)
+    except InputError as error:
+        raise InputError(f"target {runtime}@{wanted}: {error}") from None
+    if origin.release is None:
         raise InputError(
-            f"target {runtime}@installed: this Python environment has no package {package!r}; "
-            f"name a release instead ({runtime}=={releases[-1]})"
-        ) from None
+            f"target {runtime}@{wanted}: the sources do not say which release they are"
+            f" (no dist-info, no _version.py); eagle3-lint probe {wanted} --release R compares them"
+        )
+    # A local version (0.5.9+patch) is that release with something done to it.
+    found = _exact(runtime, origin.release.partition("+")[0], releases)
+    return Target(found.runtime, found.release, found.known, sources)
 
 
 def newest(rules: Path | None = None) -> list[Target]:

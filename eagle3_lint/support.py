@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eagle3_lint.contract.model import Raise
 from eagle3_lint.contract.ranges import covers
@@ -15,8 +15,16 @@ from eagle3_lint.releases import Target
 from eagle3_lint.simulate.configure import fill
 from eagle3_lint.target_model import Support, TargetModel
 
+if TYPE_CHECKING:
+    # Reading sources is for those who ask for them; a plain check does not import that.
+    from eagle3_lint.probe.patch import Patch
+
 #: ``yes``, ``refused``, ``unregistered``, ``unknown``, ``no-hook`` or another case of the table.
 State = str
+#: States that a runtime's sources show; the other cases of the tables were found by hand.
+READABLE = frozenset(
+    {"yes", "unregistered", "no-hook", "no-embedding", "no-mixin", "transformers-too-old"}
+)
 
 
 @cache
@@ -43,15 +51,43 @@ class SupportTable:
 
         return look_up
 
-    def of(self, target: Target, model: TargetModel) -> Support:
-        """What ``target`` says of ``model``."""
+    def architectures(self, runtime: str, release: str) -> frozenset[str]:
+        """Every architecture that a release registers."""
+        entries = _table(runtime, self.rules)["architectures"]
+        return frozenset(a for a, e in entries.items() if covers(e["registered"], release))
+
+    def case(self, runtime: str, release: str, architecture: str) -> State:
+        """What an architecture is to a release, model types aside: ``draft`` or a state."""
+        entry = _table(runtime, self.rules)["architectures"].get(architecture)
+        if entry is None or not covers(entry["registered"], release):
+            return "unregistered"
+        return "draft" if entry.get("draft") else self._hooked(entry, release)
+
+    def policy(self, runtime: str, release: str, architecture: str) -> str | None:
+        """How a release turns ids into aux states for an architecture, where that depends."""
+        entry = _table(runtime, self.rules)["architectures"].get(architecture, {})
+        return self._policy(entry, release)
+
+    def model_types(self, runtime: str, release: str) -> tuple[str, ...] | None:
+        """Substrings, one of which a target's model_type must contain; None: any will do."""
+        whitelist = self._whitelist(_table(runtime, self.rules), release)
+        return tuple(whitelist["model_types"]) if whitelist is not None else None
+
+    def of(self, target: Target, model: TargetModel, patch: Patch | None = None) -> Support:
+        """What ``target`` says of ``model``; what its own sources say goes before the table."""
         table = _table(target.runtime, self.rules)
         entry = table["architectures"].get(model.architecture)
-        if entry is None:
+        if entry is None and (patch is None or patch.target_model is None):
             return Support("unknown")
+        entry = entry or {"registered": "==0"}
         releases = runtime_file(target.runtime, self.rules).releases
         supported = self._supported(target.runtime, model, releases)
         state = self._state(table, entry, model, target.release)
+        policy = self._policy(entry, target.release)
+        if patch is not None and state in READABLE:
+            read = patch.target_model
+            state = "unregistered" if read is None else read.lacks or "yes"
+            policy = read.policy if read is not None else None
         error, source = self._error(table, state, model, target.release)
         later = [r for r in releases if supported and covers(f">{supported[-1]}", r)]
         return Support(
@@ -60,7 +96,7 @@ class SupportTable:
             error_message=error.message,
             since=supported[0] if supported else None,
             until=supported[-1] if supported and later else None,
-            policy=self._policy(entry, target.release),
+            policy=policy,
             note=self._note(entry, target.release),
             hint=self._hint(table, state, target.release),
             source=source,
@@ -73,7 +109,7 @@ class SupportTable:
         key = (runtime, model.architecture, model.model_type)
         if key not in self._since:
             table = _table(runtime, self.rules)
-            entry = table["architectures"][model.architecture]
+            entry = table["architectures"].get(model.architecture, {"registered": "==0"})
             states = ((r, self._state(table, entry, model, r)) for r in releases)
             self._since[key] = [r for r, state in states if state == "yes"]
         return self._since[key]
@@ -87,6 +123,10 @@ class SupportTable:
         whitelist = self._whitelist(table, release)
         if whitelist is not None and not self._listed(whitelist, entry, model):
             return "refused"
+        return self._hooked(entry, release)
+
+    @staticmethod
+    def _hooked(entry: Mapping[str, Any], release: str) -> State:
         if any(covers(span, release) for span in entry.get("eagle3", ())):
             return "yes"
         cases = (w["case"] for w in entry.get("why_not", ()) if covers(w["in"], release))

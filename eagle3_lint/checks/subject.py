@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from eagle3_lint.contract.model import Contract
 from eagle3_lint.contract.runtime import RuntimeFile, RuntimeRelease
@@ -16,6 +17,9 @@ from eagle3_lint.simulate.resolve import Resolution
 from eagle3_lint.simulate.result import Load
 from eagle3_lint.target_model import Support, TargetModel
 
+if TYPE_CHECKING:
+    from eagle3_lint.probe.patch import Patch
+
 
 @frozen
 class Subject:
@@ -27,6 +31,7 @@ class Subject:
         known: names the contract is given from outside.
         support: what the release says of the target model; None when that is not known.
         is_model: the architecture that config.json names is a model's, though no draft's.
+        patch: what the target's own sources say, where sources were asked for.
     """
 
     facts: Facts
@@ -40,6 +45,7 @@ class Subject:
     model: TargetModel | None
     support: Support | None
     is_model: bool = False
+    patch: Patch | None = None
 
     def at(self, tensor: str) -> Place:
         """Where a tensor is."""

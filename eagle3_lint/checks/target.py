@@ -8,15 +8,32 @@ from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Effect, Finding
 from eagle3_lint.simulate.configure import fill
 
+#: Differences of patched sources that one message names.
+_TOLD = 3
+
 
 def check_target(subject: Subject) -> Iterator[Finding]:
     """Findings about the target model before this release."""
+    yield from _patched(subject)
     model = subject.model
     if model is None:
         yield Finding("E3L603", {"target": str(subject.target)}, subject.field())
         return
     yield from _support(subject)
     yield from _sizes(subject)
+
+
+def _patched(subject: Subject) -> Iterator[Finding]:
+    if subject.patch is None or not subject.patch.differences:
+        return
+    told = [str(one) for one in subject.patch.differences]
+    more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+    values: dict[str, object] = {
+        "target": str(subject.target),
+        "sources": subject.target.sources,
+        "differences": "; ".join(told[:_TOLD]) + more,
+    }
+    yield Finding("E3L608", values)
 
 
 def _support(subject: Subject) -> Iterator[Finding]:

@@ -18,12 +18,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import sglang_targets
-import vllm_targets
 from packaging.requirements import Requirement
 from packaging.version import Version
-from reading import Reading
-from source_tree import SourceTree
+
+from eagle3_lint.probe import sglang_targets, vllm_targets
+from eagle3_lint.probe.files import FolderFiles
+from eagle3_lint.probe.reading import Reading
+from eagle3_lint.probe.source_tree import SourceTree
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -207,7 +208,7 @@ def read_releases(
     readings: Readings = {}
     lists: dict[tuple[tuple[str, ...], str], list[tuple[str, str]]] = {}
     for release in releases:
-        tree = SourceTree(folder / release, runtime)
+        tree = SourceTree(FolderFiles(folder / release), runtime)
         if runtime == "vllm":
             found = vllm_targets.read(tree, transformers_pin(folder / release))
             allowed = vllm_targets.whitelist(tree)

@@ -54,15 +54,15 @@ class Disagreement:
 
 
 @cache
-def _tables() -> tuple[ConfigClassTable, SupportTable]:
-    return ConfigClassTable(), SupportTable()
+def _tables(rules: Path | None) -> tuple[ConfigClassTable, SupportTable]:
+    return ConfigClassTable(rules), SupportTable(rules)
 
 
-def play(case: Case, runtime: str, release: str) -> Failure | Load:
+def play(case: Case, runtime: str, release: str, rules: Path | None = None) -> Failure | Load:
     """What the contracts of ``release`` say of ``case``: why it is refused, or what is loaded."""
-    classes, support = _tables()
+    classes, support = _tables(rules)
     resolution = resolve(
-        runtime_file(runtime).release(release),
+        runtime_file(runtime, rules).release(release),
         case.config,
         classes.lookup(runtime, release),
         support.registered(runtime, release),
@@ -71,7 +71,7 @@ def play(case: Case, runtime: str, release: str) -> Failure | Load:
     if resolution.failure is not None:
         return resolution.failure
     assert resolution.draft_class is not None
-    contract = contract_file(runtime, resolution.draft_class).contract(release)
+    contract = contract_file(runtime, resolution.draft_class, rules).contract(release)
     known = {
         "config_class": resolution.config_class,
         "target_hidden": case.target_hidden,
@@ -130,14 +130,20 @@ def _differences(
 
 
 def compare(
-    runtime: str, release: str, answers: Mapping[str, Mapping[str, Any]], wanted: Iterable[Case]
+    runtime: str,
+    release: str,
+    answers: Mapping[str, Mapping[str, Any]],
+    wanted: Iterable[Case],
+    rules: Path | None = None,
 ) -> list[Disagreement]:
-    """Disagreements about the cases that have an answer."""
+    """Disagreements about the cases that have an answer; ``rules``: not the built-in ones."""
     return [
         Disagreement(runtime, release, case.name, about, theirs, ours)
         for case in wanted
         if case.name in answers
-        for about, theirs, ours in _differences(answers[case.name], play(case, runtime, release))
+        for about, theirs, ours in _differences(
+            answers[case.name], play(case, runtime, release, rules)
+        )
     ]
 
 

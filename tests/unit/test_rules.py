@@ -40,7 +40,11 @@ def findings(case: Mapping[str, Any], folder: Path) -> list[Diagnostic]:
         path.parent.mkdir()
         path.write_text(json.dumps(case["target_config"]))
         model = str(path)
-    report = check(draft, [case["target"]], model)
+    sources = folder / "sources"
+    for name, text in case.get("sources", {}).items():
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
+        (sources / name).write_text(text)
+    report = check(draft, [case["target"].replace("SOURCES", str(sources))], model)
     return list(report.checkpoints[0].results[0].diagnostics)
 
 

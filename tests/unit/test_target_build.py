@@ -12,11 +12,12 @@ from eagle3_lint.contract.rules_folder import rules_folder
 
 sys.path.insert(0, str(rules_folder() / "build"))
 
-import sglang_targets
 import targets
-import vllm_targets
-from construction import held
-from source_tree import SourceTree
+
+from eagle3_lint.probe import sglang_targets, vllm_targets
+from eagle3_lint.probe.construction import held
+from eagle3_lint.probe.files import FolderFiles
+from eagle3_lint.probe.source_tree import SourceTree
 
 
 def package(root: Path, files: dict[str, str]) -> Path:
@@ -95,7 +96,7 @@ SGLANG = {
 
 @pytest.fixture
 def sglang(tmp_path: Path) -> SourceTree:
-    return SourceTree(package(tmp_path, SGLANG), "sglang")
+    return SourceTree(FolderFiles(package(tmp_path, SGLANG)), "sglang")
 
 
 def test_sglang_inheritance_delegation_and_what_is_missing(sglang: SourceTree) -> None:
@@ -153,7 +154,7 @@ def test_sglang_id_policies(tmp_path: Path, hook: str, expected: str) -> None:
     body = "\n".join("    " + line for line in hook.splitlines())
     text = "class A:\n    get_embed_and_head = None\n    def forward(self): pass\n"
     text += f"{body}\nEntryClass = A\n"
-    tree = SourceTree(package(tmp_path, {"sglang/srt/models/a.py": text}), "sglang")
+    tree = SourceTree(FolderFiles(package(tmp_path, {"sglang/srt/models/a.py": text})), "sglang")
     assert sglang_targets.read(tree)["A"].policy == expected
 
 
@@ -166,7 +167,7 @@ def test_sglang_an_unheard_of_policy_stops_the_script(tmp_path: Path) -> None:
             self.model.layers_to_capture = [2 * val for val in layer_ids]
     EntryClass = A
     """
-    tree = SourceTree(package(tmp_path, {"sglang/srt/models/a.py": text}), "sglang")
+    tree = SourceTree(FolderFiles(package(tmp_path, {"sglang/srt/models/a.py": text})), "sglang")
     with pytest.raises(sglang_targets.UnknownPolicyError):
         sglang_targets.read(tree)
 
@@ -232,7 +233,7 @@ VLLM = {
 
 
 def test_vllm_interface_mixin_and_platform(tmp_path: Path) -> None:
-    read = vllm_targets.read(SourceTree(package(tmp_path, VLLM), "vllm"), "<5")
+    read = vllm_targets.read(SourceTree(FolderFiles(package(tmp_path, VLLM)), "vllm"), "<5")
     assert {name: r.lacks for name, r in read.items() if not r.draft} == {
         "AForCausalLM": None,
         "OldForCausalLM": "no-hook",  # has the method, but neither the base class nor the flag
@@ -260,7 +261,7 @@ def test_vllm_a_backend_that_wants_a_newer_transformers(
             self.model._can_record_outputs = {{}}
     """
     files = {**VLLM, "vllm/model_executor/models/a.py": setter}
-    read = vllm_targets.read(SourceTree(package(tmp_path, files), "vllm"), pin)
+    read = vllm_targets.read(SourceTree(FolderFiles(package(tmp_path, files)), "vllm"), pin)
     assert read["AForCausalLM"].lacks == ("transformers-too-old" if too_old else None)
 
 
@@ -280,7 +281,7 @@ def test_vllm_list_of_model_types(tmp_path: Path) -> None:
                     f" models. Got {self.target_model_config.hf_text_config.model_type=}"
                 )
     """
-    tree = SourceTree(package(tmp_path, {"vllm/config/speculative.py": text}), "vllm")
+    tree = SourceTree(FolderFiles(package(tmp_path, {"vllm/config/speculative.py": text})), "vllm")
     found = vllm_targets.whitelist(tree)
     assert found == vllm_targets.Whitelist(
         ("llama", "qwen"),
@@ -289,7 +290,7 @@ def test_vllm_list_of_model_types(tmp_path: Path) -> None:
         "Got self.target_model_config.hf_text_config.model_type='{model_type}'",
         "config/speculative.py:11",
     )
-    assert vllm_targets.whitelist(SourceTree(tmp_path / "none", "vllm")) is None
+    assert vllm_targets.whitelist(SourceTree(FolderFiles(tmp_path / "none"), "vllm")) is None
 
 
 def test_a_class_handed_down_as_a_parameter_is_found(tmp_path: Path) -> None:
@@ -303,7 +304,7 @@ def test_a_class_handed_down_as_a_parameter_is_found(tmp_path: Path) -> None:
         def __init__(self, language_model_cls=Other):
             super().__init__(language_model_cls)
     """
-    tree = SourceTree(package(tmp_path, {"p/m.py": text}), "p")
+    tree = SourceTree(FolderFiles(package(tmp_path, {"p/m.py": text})), "p")
     cls = tree.find("p.m", "Heir")
     assert cls is not None
     assert [c.name for c in held(tree, cls, "model")] == ["Other"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from source_tree import ClassSource, SourceTree, dotted
+from eagle3_lint.probe.source_tree import ClassSource, SourceTree, dotted
 
 
 def held(tree: SourceTree, cls: ClassSource, attribute: str) -> list[ClassSource]:
@@ -22,14 +22,14 @@ def held(tree: SourceTree, cls: ClassSource, attribute: str) -> list[ClassSource
         built = [
             found
             for name in _built_into(init, attribute)
-            for found in _built(tree, cls, owner, init, name)
+            for found in built_by(tree, cls, owner, init, name)
         ]
         if built:
             return built
     return []
 
 
-def _built(
+def built_by(
     tree: SourceTree, cls: ClassSource, owner: ClassSource, init: ast.FunctionDef, name: str
 ) -> list[ClassSource]:
     """What calling ``name`` inside ``init`` of ``owner`` builds for an instance of ``cls``."""
@@ -43,7 +43,7 @@ def _built(
             if default is not None:
                 found = tree.find(heir.module, default)
                 return [] if found is None else [found]
-    found = tree.find(_local_imports(init).get(name, owner.module), name)
+    found = tree.find(local_imports(init).get(name, owner.module), name)
     return [] if found is None else [found]
 
 
@@ -73,7 +73,7 @@ def _built_into(init: ast.FunctionDef, attribute: str) -> Iterator[str]:
                     yield from (dotted(k.value) for k in call.keywords if k.arg == "model_class")
 
 
-def _local_imports(function: ast.FunctionDef) -> dict[str, str]:
+def local_imports(function: ast.FunctionDef) -> dict[str, str]:
     """Names that a function imports from modules by their full name, with the module."""
     return {
         alias.name: node.module

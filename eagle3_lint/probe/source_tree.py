@@ -11,7 +11,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
+
+from eagle3_lint.probe.files import Files
 
 #: ``current_platform.is_xxx()``: what the tests answer on CUDA.
 _PLATFORM = {"is_cuda": True, "is_cuda_alike": True}
@@ -172,6 +173,11 @@ class _Reader:
         return ClassSource(node.name, self.name, node.lineno, bases, methods, aliases, bodies)
 
 
+def below(path: str) -> str:
+    """A path as the rules write it: below the package, without SGLang's ``srt/``."""
+    return path.partition("/")[2].removeprefix("srt/")
+
+
 @cache
 def _parse(name: str, is_package: bool, text: str) -> ModuleSource:
     # Most files do not change from one release to the next; each text is parsed once.
@@ -184,20 +190,20 @@ class SourceTree:
     """The sources of one release of one package.
 
     Args:
-        root: folder that holds the package folder.
-        package: its name.
+        files: where they are.
+        package: the package's name.
     """
 
-    def __init__(self, root: Path, package: str) -> None:
-        self.root = root
+    def __init__(self, files: Files, package: str) -> None:
+        self.files = files
         self.package = package
         self._modules: dict[str, ModuleSource | None] = {}
 
-    def path(self, module: str) -> Path | None:
+    def path(self, module: str) -> str | None:
         """The file of a dotted module name, or None when the package has no such module."""
-        base = self.root.joinpath(*module.split("."))
-        for candidate in (base.with_name(base.name + ".py"), base / "__init__.py"):
-            if candidate.is_file():
+        base = module.replace(".", "/")
+        for candidate in (f"{base}.py", f"{base}/__init__.py"):
+            if self.files.exists(candidate):
                 return candidate
         return None
 
@@ -208,8 +214,8 @@ class SourceTree:
             if path is None:
                 self._modules[name] = None
             else:
-                text = path.read_text(encoding="utf-8-sig")
-                self._modules[name] = _parse(name, path.name == "__init__.py", text)
+                is_package = path.endswith("/__init__.py")
+                self._modules[name] = _parse(name, is_package, self.files.read(path))
         return self._modules[name]
 
     def find(self, module: str, name: str, _depth: int = 0) -> ClassSource | None:
@@ -245,8 +251,16 @@ class SourceTree:
                 continue
             seen.add((here.module, here.name))
             yield here
-            bases = [self.find(here.module, base) for base in here.bases]
+            bases = [self._base(here, base) for base in here.bases]
             stack = [base for base in bases if base is not None] + stack
+
+    def _base(self, cls: ClassSource, name: str) -> ClassSource | None:
+        """The base that a class names; a class may have the name of the one it is derived from."""
+        source = self.module(cls.module)
+        if source is not None and name == cls.name and name in source.imports:
+            module, attribute = source.imports[name]
+            return None if attribute is None else self.find(module, attribute)
+        return self.find(cls.module, name)
 
     def provider(self, cls: ClassSource, attribute: str) -> ClassSource | None:
         """The class in the lineage whose body defines ``attribute``."""
@@ -259,5 +273,4 @@ class SourceTree:
         """
         path = self.path(cls.module)
         assert path is not None
-        inside = path.relative_to(self.root / self.package).as_posix().removeprefix("srt/")
-        return f"{inside}:{cls.line if line is None else line}"
+        return f"{below(path)}:{cls.line if line is None else line}"

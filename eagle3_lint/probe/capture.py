@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from construction import held
-from source_tree import ClassSource, SourceTree
+from eagle3_lint.probe.construction import held
+from eagle3_lint.probe.source_tree import ClassSource, SourceTree
 
 _MARKS = frozenset({"layers_to_capture", "_is_layer_to_capture"})
 

@@ -11,10 +11,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from capture import calls, sglang_doubts
-from construction import held
-from reading import Reading
-from source_tree import ClassSource, SourceTree, dotted
+from eagle3_lint.probe.capture import calls, sglang_doubts
+from eagle3_lint.probe.construction import held
+from eagle3_lint.probe.reading import Reading
+from eagle3_lint.probe.source_tree import ClassSource, SourceTree, dotted
 
 PACKAGE = "sglang"
 MODELS = "sglang.srt.models"
@@ -29,23 +29,28 @@ class UnknownPolicyError(Exception):
     """A hook turns ids into layers in a way that none of the known policies describes."""
 
 
-def read(tree: SourceTree) -> dict[str, Reading]:
+def read(tree: SourceTree, only: str = "") -> dict[str, Reading]:
     """Every architecture that the release registers.
+
+    Args:
+        only: one architecture, which is quicker.
 
     Raises:
         UnknownPolicyError: see there.
     """
-    return {cls.name: _reading(tree, cls) for cls in _entries(tree)}
+    return {cls.name: _reading(tree, cls) for cls in entries(tree, only) if only in ("", cls.name)}
 
 
-def _entries(tree: SourceTree) -> Iterator[ClassSource]:
-    folder = tree.path(MODELS)
-    # The package has no __init__ file; its modules are listed from the folder.
-    models = (tree.root / "sglang" / "srt" / "models") if folder is None else folder.parent
-    for path in sorted(models.glob("*.py")):
-        if "EntryClass" not in path.read_text(encoding="utf-8-sig") or path.stem == "registry":
+def entries(tree: SourceTree, mentioned: str = "") -> Iterator[ClassSource]:
+    """The classes of every ``EntryClass`` in files that mention a word."""
+    for path in tree.files.listing(MODELS.replace(".", "/")):
+        stem = path.rpartition("/")[2].removesuffix(".py")
+        if stem == "registry":
             continue
-        module = f"{MODELS}.{path.stem}"
+        text = tree.files.read(path)
+        if "EntryClass" not in text or mentioned not in text:
+            continue
+        module = f"{MODELS}.{stem}"
         source = tree.module(module)
         value = source.values.get("EntryClass") if source is not None else None
         listed = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]

@@ -12,12 +12,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capture import vllm_doubts
-from construction import held
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
-from reading import Reading
-from source_tree import ClassSource, SourceTree, dotted
+
+from eagle3_lint.probe.capture import vllm_doubts
+from eagle3_lint.probe.construction import held
+from eagle3_lint.probe.reading import Reading
+from eagle3_lint.probe.source_tree import ClassSource, SourceTree, below, dotted
 
 PACKAGE = "vllm"
 MODELS = "vllm.model_executor.models"
@@ -51,7 +52,7 @@ class Registry:
     def __init__(self, tree: SourceTree) -> None:
         source = tree.module(f"{MODELS}.registry")
         if source is None:
-            raise LookupError(f"{tree.root}: no model registry")
+            raise LookupError("no model registry (model_executor/models/registry.py)")
         self.tree = tree
         self._values = source.values
         self.entries = dict(self._items(source.values["_VLLM_MODELS"]))
@@ -75,15 +76,18 @@ class Registry:
         return self.tree.find(module if "." in module else f"{MODELS}.{module}", name)
 
 
-def read(tree: SourceTree, transformers: str) -> dict[str, Reading]:
+def read(tree: SourceTree, transformers: str, only: str = "") -> dict[str, Reading]:
     """Every architecture that the release registers.
 
     Args:
         transformers: the release's requirement on transformers, such as ``>=4.56.0,<5``.
+        only: one architecture, which is quicker.
     """
     registry = Registry(tree)
     found: dict[str, Reading] = {}
     for name in registry.entries:
+        if only not in ("", name):
+            continue
         cls = registry.find(name)
         place = "model_executor/models/registry.py" if cls is None else tree.place(cls)
         if cls is None or name in registry.drafts:
@@ -177,7 +181,7 @@ def whitelist(tree: SourceTree) -> Whitelist | None:
         plain = source.imports.get("dataclass", ("", None))[0] == "dataclasses"
         wrapper = "ValidationError: 1 validation error for SpeculativeConfig\n  Value error, "
         kind = "ValueError: " if plain else wrapper
-        inside = path.relative_to(tree.root / PACKAGE).as_posix()
+        inside = below(path)
         for node in ast.walk(verify):
             if isinstance(node, ast.If) and "hf_text_config.model_type" in ast.unparse(node.test):
                 for raised in node.body:

@@ -1,0 +1,58 @@
+"""What the runtimes' own loaders answer, asked once per test session.
+
+The oracles need a Python of their own (README.md), named by ``EAGLE3_LINT_ORACLE_PYTHON``.
+``EAGLE3_LINT_ORACLE_ANSWERS`` names a folder of answers that are kept, one
+``<runtime>/<release>.json`` each; without it every session asks anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.conformance import sglang_run, vllm_run
+from tests.conformance.corpus import Case, cases, write
+
+PYTHON = os.environ.get("EAGLE3_LINT_ORACLE_PYTHON")
+Answers = Mapping[str, Mapping[str, Any]]
+
+
+def _ask_sglang(python: Path, release: str) -> Answers:
+    asked = cases()
+    with tempfile.TemporaryDirectory() as room:
+        for number, case in enumerate(asked):
+            write(case, Path(room) / f"{number:04d}")
+        return sglang_run.ask(python, release, asked, Path(room))
+
+
+def _ask_vllm(python: Path, release: str) -> Answers:
+    return vllm_run.ask(python, release, cases())
+
+
+_ASK: Mapping[str, Callable[[Path, str], Answers]] = {"sglang": _ask_sglang, "vllm": _ask_vllm}
+
+
+def asked(runtime: str, release: str) -> list[Case]:
+    """The drafts that a release is asked about."""
+    return vllm_run.asked_of(release, cases()) if runtime == "vllm" else cases()
+
+
+@cache
+def answers(runtime: str, release: str) -> Answers:
+    """Case name → answer of one release, executed out of its wheel."""
+    assert PYTHON is not None, "EAGLE3_LINT_ORACLE_PYTHON is not set"
+    kept = os.environ.get("EAGLE3_LINT_ORACLE_ANSWERS")
+    path = Path(kept) / runtime / f"{release}.json" if kept else None
+    if path is not None and path.is_file():
+        found: Answers = json.loads(path.read_text(encoding="utf-8"))
+        return found
+    given = _ASK[runtime](Path(PYTHON), release)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(given, separators=(",", ":")) + "\n", encoding="utf-8")
+    return given
