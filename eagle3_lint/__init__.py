@@ -15,14 +15,20 @@ from eagle3_lint.version import __version__
 if TYPE_CHECKING:
     from eagle3_lint.check import check as check
     from eagle3_lint.errors import InputError as InputError
+    from eagle3_lint.fix import FixResult as FixResult
+    from eagle3_lint.fix import fix as fix
+    from eagle3_lint.fix import undo as undo
     from eagle3_lint.report.model import Report as Report
 
-__all__ = ["InputError", "Report", "__version__", "check"]
+__all__ = ["FixResult", "InputError", "Report", "__version__", "check", "fix", "undo"]
 
 #: Public name → module that defines it; imported when first asked for, since an import of this
 #: package alone should cost nothing.
 _HOMES = {
     "check": "eagle3_lint.check",
+    "fix": "eagle3_lint.fix",
+    "undo": "eagle3_lint.fix",
+    "FixResult": "eagle3_lint.fix",
     "InputError": "eagle3_lint.errors",
     "Report": "eagle3_lint.report.model",
 }

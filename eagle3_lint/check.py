@@ -11,7 +11,6 @@ from eagle3_lint.examine import Examiner, Question
 from eagle3_lint.facts import Facts, gather_facts, is_eagle3_draft
 from eagle3_lint.load.folder import open_checkpoint
 from eagle3_lint.models import find_target_model, named_in_config
-from eagle3_lint.producer import recognise
 from eagle3_lint.releases import Target, parse_targets
 from eagle3_lint.report.model import CheckpointReport, Report
 from eagle3_lint.target_model import TargetModel
@@ -54,6 +53,7 @@ def check(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     rules: Path | None = None,
+    runner: str | None = None,
 ) -> Report:
     """Say what each target would do with the draft at ``path``.
 
@@ -67,9 +67,41 @@ def check(
         trained_on: aux states the draft was trained on.
         select, ignore: rule ids, names, or beginnings of ids.
         rules: another folder of rules than the built-in one.
+        runner: vLLM's model runner, ``v1`` or ``v2``; None takes the one of a plain start.
 
     Raises:
         InputError: bad input of any kind, in one line that says what, where and what to do.
+    """
+    facts, wanted, question = prepare(
+        path,
+        targets,
+        target_model,
+        ids_mean=ids_mean,
+        trained_on=trained_on,
+        select=select,
+        ignore=ignore,
+        rules=rules,
+        runner=runner,
+    )
+    return Report((check_facts(facts, wanted, question),))
+
+
+def prepare(
+    path: str | Path,
+    targets: Iterable[str],
+    target_model: str | None,
+    *,
+    ids_mean: str | None = None,
+    trained_on: Sequence[int] | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    rules: Path | None = None,
+    runner: str | None = None,
+) -> tuple[Facts, list[Target], Question]:
+    """Everything that a check or a fix needs to know, read from disk.
+
+    Raises:
+        InputError: bad input of any kind.
     """
     wanted = parse_targets(targets, rules)
     model = find_target_model(target_model, rules) if target_model is not None else None
@@ -82,9 +114,10 @@ def check(
         select=tuple(select),
         ignore=tuple(ignore),
         rules=rules,
+        runner=runner,
         patches=_patches(wanted, model, rules),
     )
-    return Report((check_facts(facts, wanted, question),))
+    return facts, wanted, question
 
 
 def _patches(
@@ -105,7 +138,7 @@ def check_facts(facts: Facts, targets: Sequence[Target], question: Question) -> 
     examiner = Examiner(facts, question)
     return CheckpointReport(
         path=facts.path,
-        producer=recognise(facts, question.rules),
+        producer=examiner.producer,
         dialect=facts.dialect,
         results=tuple(examiner.examine(target) for target in targets),
     )

@@ -18,6 +18,8 @@ from eagle3_lint.version import __version__
 #: Command → one line for the list of commands; its module has the same name.
 COMMANDS = {
     "check": "Say what each target would do with the draft at PATH.",
+    "fix": "Rewrite keys and config in place, so that every target is served.",
+    "undo": "Take the last fix back, byte for byte.",
     "matrix": "Every known release of every runtime, neighbours that agree together.",
     "inspect": "Producer, dialect, dimensions, and the tensors by role.",
     "targets": "Known runtimes, their releases, and target models.",

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from eagle3_lint.catalogue import Catalogue
+from eagle3_lint.checks.aux import check_aux
 from eagle3_lint.checks.config import check_config
 from eagle3_lint.checks.container import check_container
 from eagle3_lint.checks.loading import check_loading
 from eagle3_lint.checks.spelling import Respelling, better_spelling
 from eagle3_lint.checks.subject import Subject
+from eagle3_lint.checks.switches import check_switches
 from eagle3_lint.checks.target import check_target
 from eagle3_lint.checks.vocabulary import check_vocabulary
 from eagle3_lint.config_classes import ConfigClassTable
@@ -23,6 +25,7 @@ from eagle3_lint.contract.runtime import RuntimeRelease, runtime_file
 from eagle3_lint.diagnostic import Diagnostic, Finding
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
+from eagle3_lint.producer import recognise
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import (
     AuxReport,
@@ -38,6 +41,8 @@ from eagle3_lint.simulate.resolve import Resolution, resolve
 from eagle3_lint.simulate.result import Load
 from eagle3_lint.support import SupportTable
 from eagle3_lint.target_model import TargetModel
+from eagle3_lint.trained import Trained, trained_states
+from eagle3_lint.vocabulary import vocabulary_map
 
 if TYPE_CHECKING:
     from eagle3_lint.probe.patch import Patch
@@ -56,6 +61,8 @@ class Question:
         ids_mean: how to read the draft's ids, when the user says so.
         select, ignore: rule ids, names or beginnings of ids.
         rules: another folder of rules than the built-in one.
+        runner: the model runner (``v1``, ``v2``) where a release has several; None: the one that
+            a plain start takes.
         patches: what the sources of a target say, where sources are asked for.
     """
 
@@ -65,6 +72,7 @@ class Question:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     rules: Path | None = None
+    runner: str | None = None
     patches: Mapping[Target, Patch] = field(default_factory=dict)
 
 
@@ -103,6 +111,9 @@ class Examiner:
         self.facts, self.question = facts, question
         self.catalogue = Catalogue(question.rules)
         self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
+        self.producer = recognise(facts, question.rules)
+        self.trained = self._trained()
+        self.vocabulary = vocabulary_map(facts)
         self.classes = ConfigClassTable(question.rules)
         self.support = SupportTable(question.rules)
         named = facts.config.get("architectures")
@@ -141,19 +152,30 @@ class Examiner:
     def subject(self, target: Target) -> Subject:
         """One draft before one target, simulated, for the checks to look at."""
         played = self._played(target)
+        release = played.release.with_runner(self.question.runner)
         model = self.question.model
         patch = self.question.patches.get(target)
+        support = self.support.of(target, model, patch) if model is not None else None
+        fed = aux_states(
+            release.aux,
+            support.policy if support is not None else None,
+            played.resolution.config,
+            model.num_hidden_layers if model is not None else None,
+        )
         return Subject(
             facts=self.facts,
             target=target,
             runtime=runtime_file(target.runtime, self.question.rules),
-            release=played.release,
+            release=release,
             resolution=played.resolution,
             contract=played.contract,
             load=played.load,
             known=played.known,
             model=model,
-            support=self.support.of(target, model, patch) if model is not None else None,
+            support=support,
+            fed=fed,
+            trained=self.trained,
+            vocabulary=self.vocabulary,
             patch=patch,
             is_model=self.support.registered(target.runtime, target.release)(self._written),
         )
@@ -172,7 +194,7 @@ class Examiner:
             target=named,
             verdict=_verdict(subject, [*self.container, *diagnostics]),
             load=_load_report(subject),
-            aux=self._aux(subject),
+            aux=_aux_report(subject),
             diagnostics=tuple(d for d in (*self.container, *diagnostics) if self._wanted(d)),
             loads_in=() if _clean(subject.load) else self.loads_in(target.runtime),
         )
@@ -190,6 +212,11 @@ class Examiner:
             self._loads_in[runtime] = tuple(spans)
         return self._loads_in[runtime]
 
+    def loading(self, runtime: str) -> int:
+        """How many of the runtime's known releases load the draft whole, as it is."""
+        releases = runtime_file(runtime, self.question.rules).releases
+        return sum(_clean(self._played(Target(runtime, r)).load) for r in releases)
+
     def _release_values(self, target: Target) -> dict[str, object]:
         releases = runtime_file(target.runtime, self.question.rules).releases
         return {"target": str(target), "first": releases[0], "last": releases[-1]}
@@ -197,7 +224,9 @@ class Examiner:
     def _findings(self, subject: Subject) -> Iterator[Finding]:
         yield from check_config(subject)
         yield from check_loading(subject, self._respelling(subject))
+        yield from check_aux(subject)
         yield from check_vocabulary(subject)
+        yield from check_switches(subject)
         yield from check_target(subject)
 
     def _respelling(self, subject: Subject) -> Respelling | None:
@@ -222,18 +251,28 @@ class Examiner:
         select, ignore = self.question.select, self.question.ignore
         return (not select or named(select)) and not named(ignore)
 
-    def _aux(self, subject: Subject) -> AuxReport:
-        policy = subject.support.policy if subject.support is not None else None
-        layers = subject.model.num_hidden_layers if subject.model is not None else None
-        fed = aux_states(subject.release.aux, policy, subject.resolution.config, layers)
-        trained = self.question.trained_on
-        return AuxReport(
-            ids=fed.ids,
-            read_from=fed.read_from,
-            states=fed.states,
-            trained_on=trained,
-            basis="user" if trained is not None else "ambiguous",
+    def _trained(self) -> Trained:
+        """What the draft was trained on; the same for every target."""
+        model, question = self.question.model, self.question
+        return trained_states(
+            self.facts.config,
+            self.producer,
+            model.num_hidden_layers if model is not None else None,
+            trained_on=question.trained_on,
+            ids_mean=question.ids_mean,
+            rules=question.rules,
         )
+
+
+def _aux_report(subject: Subject) -> AuxReport:
+    fed, trained = subject.fed, subject.trained
+    return AuxReport(
+        ids=fed.ids,
+        read_from=fed.read_from,
+        states=fed.states,
+        trained_on=trained.states,
+        basis=trained.basis,
+    )
 
 
 def _load_report(subject: Subject) -> LoadReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from eagle3_lint.frozen import frozen
 from eagle3_lint.load.checkpoint import Checkpoint, Problem, Tensor
@@ -180,7 +181,6 @@ def is_eagle3_draft(config: Mapping[str, object], names: Iterable[str]) -> bool:
 def gather_facts(checkpoint: Checkpoint) -> Facts:
     """Look at a checkpoint once; reads the values of d2t and t2d (small), nothing else."""
     tensors = {t.name: t for t in sorted(checkpoint.tensors, key=lambda t: t.name)}
-    layers = tuple(sorted({i for i in map(layer_of, tensors) if i is not None}))
     tables: dict[str, Sequence[int | float]] = {}
     for name, tensor in tensors.items():
         match = _TABLE.search(name)
@@ -188,20 +188,45 @@ def gather_facts(checkpoint: Checkpoint) -> Facts:
             values = read_integers(checkpoint.path, tensor)
             if values is not None:
                 tables[match[1]] = values
-    config = checkpoint.config.data
-    return Facts(
+    return _facts(
+        checkpoint.config,
+        tensors,
         path=str(checkpoint.path),
-        document=checkpoint.config,
-        config=config,
-        tensors=tensors,
         problems=checkpoint.problems,
         files=checkpoint.files,
         metadata=checkpoint.metadata,
         weights_format=checkpoint.weights_format,
+        d2t=tables.get("d2t"),
+        t2d=tables.get("t2d"),
+    )
+
+
+def changed(facts: Facts, document: Document, tensors: Iterable[Tensor]) -> Facts:
+    """The facts of the same draft with another configuration or other names."""
+    return _facts(
+        document,
+        {t.name: t for t in sorted(tensors, key=lambda t: t.name)},
+        path=facts.path,
+        problems=facts.problems,
+        files=facts.files,
+        metadata=facts.metadata,
+        weights_format=facts.weights_format,
+        d2t=facts.d2t,
+        t2d=facts.t2d,
+    )
+
+
+def _facts(document: Document, tensors: Mapping[str, Tensor], **others: Any) -> Facts:
+    """What follows from configuration and tensors, beside what was read elsewhere."""
+    layers = tuple(sorted({i for i in map(layer_of, tensors) if i is not None}))
+    config = document.data
+    return Facts(
+        document=document,
+        config=config,
+        tensors=tensors,
         dialect=_dialect(config, tensors),
         layers=layers,
         stated=_stated(config),
         shown=_shown(tensors, layers),
-        d2t=tables.get("d2t"),
-        t2d=tables.get("t2d"),
+        **others,
     )

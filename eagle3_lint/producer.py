@@ -57,3 +57,12 @@ def recognise(facts: Facts, rules: Path | None = None) -> ProducerReport:
                 return report
             likely = likely or report
     return likely or _UNKNOWN
+
+
+def convention(producer: ProducerReport, rules: Path | None = None) -> str | None:
+    """What a producer's layer ids mean (``output`` or ``input``); None unless it is certain."""
+    if producer.confidence != "certain":
+        return None
+    folder = (rules_folder() if rules is None else rules) / "producers"
+    means: str | None = read_toml(folder / f"{producer.name}.toml").get("ids_mean")
+    return means

@@ -138,3 +138,9 @@ def parse_targets(texts: Iterable[str], rules: Path | None = None) -> list[Targe
     for text in texts:
         found.update(dict.fromkeys(parse_target(text, rules)))
     return list(found) or newest(rules)
+
+
+def bare_runtimes(texts: Iterable[str]) -> tuple[str, ...]:
+    """The runtimes that are asked for by name alone."""
+    names = (text.strip().lower().replace("_", "-") for text in texts)
+    return tuple(dict.fromkeys(name for name in names if name.replace("-", "").isalnum()))

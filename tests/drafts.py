@@ -139,23 +139,32 @@ def spread(rows: int = DRAFT_VOCAB, vocab: int = VOCAB) -> list[int]:
     return [i * vocab // rows for i in range(rows)]
 
 
-def values_of(name: str, dtype: str, shape: tuple[int, ...]) -> bytes:
+def offsets(rows: int = DRAFT_VOCAB, kind: str = "good") -> list[int]:
+    """d2t of a good draft, or with one kind of mistake."""
+    good = [token - row for row, token in enumerate(spread(rows))]
+    if kind == "negative":
+        return [*good[:7], -50, *good[8:]]
+    if kind == "duplicate":
+        return [*good[:7], good[6] - 1, *good[8:]]
+    return {"good": good, "absolute": spread(rows), "zeros": [0] * rows}[kind]
+
+
+def values_of(name: str, dtype: str, shape: tuple[int, ...], d2t: str = "good") -> bytes:
     """d2t and t2d with values that mean something; zeros for the rest."""
     if name.endswith("d2t") and dtype == "I64" and len(shape) == 1 and shape[0]:
-        offsets = [token - row for row, token in enumerate(spread(shape[0]))]
-        return struct.pack(f"<{shape[0]}q", *offsets)
+        return struct.pack(f"<{shape[0]}q", *offsets(shape[0], d2t))
     if name.endswith("t2d") and dtype == "BOOL" and len(shape) == 1:
         chosen = set(spread(vocab=shape[0]))
         return bytes(token in chosen for token in range(shape[0]))
     return bytes(prod(shape) * BYTES[dtype])
 
 
-def safetensors_bytes(tensors: Shapes) -> bytes:
+def safetensors_bytes(tensors: Shapes, d2t: str = "good") -> bytes:
     """A safetensors file, laid out as the format's specification says."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     data = b""
     for name, (dtype, shape) in tensors.items():
-        piece = values_of(name, dtype, shape)
+        piece = values_of(name, dtype, shape, d2t)
         header[name] = {
             "dtype": dtype,
             "shape": list(shape),
@@ -167,10 +176,12 @@ def safetensors_bytes(tensors: Shapes) -> bytes:
     return struct.pack("<Q", len(text)) + text + data
 
 
-def write_draft(folder: Path, config: Mapping[str, Any], tensors: Shapes) -> Path:
+def write_draft(
+    folder: Path, config: Mapping[str, Any], tensors: Shapes, d2t: str = "good"
+) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2))
-    (folder / "model.safetensors").write_bytes(safetensors_bytes(tensors))
+    (folder / "model.safetensors").write_bytes(safetensors_bytes(tensors, d2t))
     return folder
 
 
@@ -267,7 +278,7 @@ def write_case(case: Mapping[str, Any], folder: Path) -> Path:
         }
     if "prefix" in case:
         tensors = {case["prefix"] + name: tensor for name, tensor in tensors.items()}
-    write_draft(folder, config, tensors)
+    write_draft(folder, config, tensors, case.get("d2t", "good"))
     if "duplicate" in case:
         path = folder / "config.json"
         field = case["duplicate"]

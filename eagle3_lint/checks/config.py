@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eagle3_lint.checks.mending import mend
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.contract.runtime import RuntimeFile
 from eagle3_lint.diagnostic import Edit, Finding, Fix, Place
@@ -30,7 +31,7 @@ def check_config(subject: Subject) -> Iterator[Finding]:
             {"target": str(subject.target), "error": str(failure), "field": field},
             subject.field(f"/{field}") if field else _blamed(subject, failure.message),
             subject.cite(failure.source),
-            _field_fix(subject, field) if missing else _value_fix(subject),
+            mend(subject, "head", "layers", "null", "dtype", "quantisation", "tied", "sizes"),
         )
 
 
@@ -46,24 +47,18 @@ def _blamed(subject: Subject, message: str) -> tuple[Place, ...]:
     return subject.field()
 
 
-def _field_fix(subject: Subject, field: str) -> Fix | None:
-    rows = subject.facts.shown.draft_vocab_size
-    if field != "draft_vocab_size" or rows is None:
+def _fitting_model_type(subject: Subject) -> Fix | None:
+    """A model_type whose configuration class and draft class are made for tensors like these."""
+    names = subject.facts.tensors
+    kind = "llama"
+    if any(name.endswith(_MLA) for name in names):
+        kind = "deepseek_v2"
+    elif any(name.endswith(_QK_NORM) for name in names):
+        kind = "qwen3"
+    if subject.facts.config.get("model_type") == kind:
         return None
-    edit = Edit.set_config("/draft_vocab_size", rows)
-    return Fix(f"set draft_vocab_size to the {rows} rows of the head", "safe", (edit,))
-
-
-def _value_fix(subject: Subject) -> Fix | None:
-    """A null that the class cannot read is removed where absent means the same."""
-    if subject.facts.config.get("target_hidden_size", 0) is None:
-        return Fix("remove target_hidden_size: null", "safe",
-                   (Edit.remove_config("/target_hidden_size"),))  # fmt: skip
-    found = len(subject.facts.layers)
-    if found == 1 and subject.facts.stated.num_hidden_layers not in (None, 1):
-        edit = Edit.set_config("/num_hidden_layers", 1)
-        return Fix("set num_hidden_layers to the one in the checkpoint", "safe", (edit,))
-    return None
+    edit = Edit.set_config("/model_type", kind)
+    return Fix(f'set model_type to "{kind}"', "safe", (edit,))
 
 
 def _duplicates(subject: Subject) -> Iterator[Finding]:
@@ -100,7 +95,7 @@ def _unresolved(subject: Subject) -> Finding:
         return Finding("E3L104", values, where, source)
     if resolution.replaced_by is not None:
         where = subject.field("/model_type")
-        return Finding("E3L103", values, where, source)
+        return Finding("E3L103", values, where, source, _fitting_model_type(subject))
     if written is None:
         values["suggestion"] = _suggestion(subject)
         return Finding("E3L101", values, subject.field("/architectures"), source,
@@ -112,7 +107,9 @@ def _unresolved(subject: Subject) -> Finding:
             "E3L109", values, subject.field("/architectures"), source, _architecture_fix(subject)
         )
     if failure.type == "ValueError" and "model type" in failure.message:
-        return Finding("E3L105", values, subject.field("/model_type"), source)
+        return Finding(
+            "E3L105", values, subject.field("/model_type"), source, _fitting_model_type(subject)
+        )
     values["suggestion"] = _suggestion(subject)
     rule = "E3L102" if subject.is_model else "E3L101"
     return Finding(rule, values, subject.field("/architectures"), source,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eagle3_lint.checks.mending import mend
+from eagle3_lint.checks.near_miss import NearMiss, near_misses
 from eagle3_lint.checks.spelling import Respelling
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Edit, Effect, Finding, Fix
@@ -97,13 +99,30 @@ def _misspelled(subject: Subject, load: Load, respelling: Respelling) -> Finding
 def _rest(subject: Subject, old_name: dict[str, str]) -> Iterator[Finding]:
     load = subject.load
     assert load is not None
-    yield from _refused(subject, load, old_name)
+    # Under another spelling the tensors have other names yet; one thing at a time.
+    misses = near_misses(subject) if not old_name and load.outcome != "ok" else ()
+    yield from _refused(subject, load, old_name, misses)
     yield from _missing(subject, load)
-    yield from _surplus(subject, load, old_name)
+    yield from _surplus(subject, load, old_name, misses)
     yield from _altered(subject, load, old_name)
 
 
-def _refused(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator[Finding]:
+def _better_names(names: Sequence[str], misses: Sequence[NearMiss]) -> Fix | None:
+    """The fix that gives tensors the names they were meant to have."""
+    meant = [miss for miss in misses if miss.tensor in names]
+    if not meant:
+        return None
+    certain = all(miss.certain for miss in meant)
+    return Fix(
+        "rename " + ", ".join(f"`{m.tensor}` → `{m.name}`" for m in meant[:_SHOWN]),
+        "safe" if certain else "unsafe",
+        tuple(Edit.rename(m.tensor, m.name) for m in meant),
+    )
+
+
+def _refused(
+    subject: Subject, load: Load, old_name: dict[str, str], misses: Sequence[NearMiss]
+) -> Iterator[Finding]:
     """Tensors on which the runtime raises, grouped by what raises."""
     groups: dict[tuple[str, bool], list[Failure]] = {}
     for failure in load.failures:
@@ -127,7 +146,8 @@ def _refused(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
         if is_shape:
             yield from _wrong_shape(subject, names, values, source)
         else:
-            yield Finding("E3L205", values, subject.all_at(names), subject.cite(source))
+            fix = _better_names(names, misses)
+            yield Finding("E3L205", values, subject.all_at(names), subject.cite(source), fix)
 
 
 def _wrong_shape(
@@ -152,9 +172,10 @@ def _wrong_shape(
         elif name.endswith("fc.weight"):
             shown["expected"] = list(subject.load.parameters["model.fc.weight"].shape)
             place = (*where, *subject.field("/eagle_config", "/eagle_aux_hidden_state_layer_ids"))
-            yield Finding("E3L210", shown, place, subject.cite(source))
+            yield Finding("E3L210", shown, place, subject.cite(source), mend(subject, "fc"))
         else:
-            yield Finding("E3L204", shown, subject.all_at([name]), subject.cite(source))
+            at = subject.all_at([name])
+            yield Finding("E3L204", shown, at, subject.cite(source), mend(subject, "sizes"))
 
 
 def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
@@ -197,6 +218,7 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
             {"target": target, "parameters": listing(biases)},
             subject.field("/attention_bias", "/bias"),
             subject.cite(load.parameters[biases[0]].source),
+            mend(subject, "bias"),
         )
     if others:
         mild = all(load.parameters[name].initial in _MILD for name in others)
@@ -223,7 +245,9 @@ _WEIGHTS = (
 _LEFT_OVERS = ("verifier_",)
 
 
-def _surplus(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator[Finding]:
+def _surplus(
+    subject: Subject, load: Load, old_name: dict[str, str], misses: Sequence[NearMiss]
+) -> Iterator[Finding]:
     weights: dict[str, list[str]] = {}
     left_overs: list[str] = []
     for name in load.dropped:
@@ -242,6 +266,7 @@ def _surplus(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
             },
             subject.all_at(names),
             subject.cite(source),
+            _better_names(names, misses) or mend(subject, "bias", "tied"),
             effect="degraded",
         )
     if left_overs:
@@ -253,6 +278,7 @@ def _surplus(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
                 "tensors": listing(left_overs),
             },
             subject.all_at(left_overs),
+            fix=_better_names(left_overs, misses),
         )
 
 
@@ -275,5 +301,6 @@ def _altered(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
             },
             subject.all_at(names),
             subject.cite(first.source),
+            mend(subject, "sizes", "fc"),
             variant="message" if how == "cut" else "padded",
         )

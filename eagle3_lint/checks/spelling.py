@@ -66,7 +66,8 @@ def _spell(name: str, layer_spelling: str, front: str, norms: bool) -> str:
     return front + layer_spelling.replace("{layer}", str(layer)) + rest
 
 
-def _spellings(names: Sequence[str]) -> Iterator[dict[str, str]]:
+def spellings(names: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Every usual spelling of the names, each as old name → new name for those that change."""
     for norms in (False, True):
         for front in ("", "model."):
             for layer_spelling in _LAYER_SPELLINGS:
@@ -75,13 +76,14 @@ def _spellings(names: Sequence[str]) -> Iterator[dict[str, str]]:
                     yield {old: new for old, new in spelled.items() if old != new}
 
 
-def _badness(load: Load) -> tuple[int, int]:
+def badness(load: Load) -> tuple[int, int]:
     """How many tensors find no parameter by their name, and how many parameters stay empty."""
     nameless = sum(failure.about == "name" for failure in load.failures)
     return len(load.dropped) + nameless, len(load.unfilled)
 
 
-def _misfits(load: Load) -> int:
+def misfits(load: Load) -> int:
+    """How many tensors do not fit the parameter that their name leads to."""
     return sum(f.about == "shape" for f in load.failures) + len(load.altered)
 
 
@@ -94,18 +96,18 @@ def better_spelling(subject: Subject) -> Respelling | None:
     load = subject.load
     assert load is not None
     best: Respelling | None = None
-    least, misfits = _badness(load), _misfits(load)
+    least, most = badness(load), misfits(load)
     if least == (0, 0):
         return None
-    for names in _spellings(list(subject.facts.tensors)):
+    for names in spellings(list(subject.facts.tensors)):
         # Once everything fits, only a spelling with fewer changes could be better.
         if not names or (best is not None and least == (0, 0) and len(names) >= len(best.names)):
             continue
         respelled = subject.played(names)
-        if not respelled.parameters or _misfits(respelled) > misfits:
+        if not respelled.parameters or misfits(respelled) > most:
             continue
-        badness = _badness(respelled)
-        fewer = best is not None and badness == least and len(names) < len(best.names)
-        if badness < least or fewer:
-            best, least = Respelling(names, respelled), badness
+        left = badness(respelled)
+        fewer = best is not None and left == least and len(names) < len(best.names)
+        if left < least or fewer:
+            best, least = Respelling(names, respelled), left
     return best

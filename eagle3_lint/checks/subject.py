@@ -12,10 +12,13 @@ from eagle3_lint.diagnostic import Place
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
 from eagle3_lint.releases import Target
+from eagle3_lint.simulate.aux_states import AuxStates
 from eagle3_lint.simulate.load import simulate_load
 from eagle3_lint.simulate.resolve import Resolution
 from eagle3_lint.simulate.result import Load
 from eagle3_lint.target_model import Support, TargetModel
+from eagle3_lint.trained import Trained
+from eagle3_lint.vocabulary import VocabularyMap
 
 if TYPE_CHECKING:
     from eagle3_lint.probe.patch import Patch
@@ -30,6 +33,9 @@ class Subject:
         load: None likewise, or when the container cannot be read.
         known: names the contract is given from outside.
         support: what the release says of the target model; None when that is not known.
+        fed: the aux states that the target feeds.
+        trained: the aux states that the draft was trained on.
+        vocabulary: the draft's d2t in numbers.
         is_model: the architecture that config.json names is a model's, though no draft's.
         patch: what the target's own sources say, where sources were asked for.
     """
@@ -44,6 +50,9 @@ class Subject:
     known: Mapping[str, object]
     model: TargetModel | None
     support: Support | None
+    fed: AuxStates
+    trained: Trained
+    vocabulary: VocabularyMap | None = None
     is_model: bool = False
     patch: Patch | None = None
 
@@ -76,6 +85,11 @@ class Subject:
         merged = {**self.resolution.config, **(config or {})}
         ordered = dict(sorted(shapes.items()))
         return simulate_load(self.contract, merged, ordered, self.known)
+
+    def replayed(self, config: Mapping[str, object]) -> Load:
+        """The load of this draft with another configuration, as the class sees it."""
+        assert self.contract is not None
+        return simulate_load(self.contract, config, self.facts.shapes, self.known)
 
     def with_load(self, load: Load) -> Subject:
         return replace(self, load=load)

@@ -6,6 +6,8 @@ import json
 
 import click
 
+from eagle3_lint.commands.options import recovered
+
 
 @click.command()
 @click.argument("path")
@@ -17,6 +19,7 @@ def inspect(path: str, form: str) -> None:
     from eagle3_lint.producer import recognise
     from eagle3_lint.report.inspection import inspection, render_inspection
 
+    recovered(path)
     facts = read_draft(path)
     found = inspection(facts, recognise(facts))
     if form == "json":

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from eagle3_lint.errors import InputError
 from eagle3_lint.frozen import frozen
 from eagle3_lint.report.model import Report
 from eagle3_lint.settings import FailOn, load_settings
+
+if TYPE_CHECKING:
+    from eagle3_lint.fix import FixResult
 
 _COLOURS = {
     "error": "red", "warning": "yellow", "info": "cyan", "refused": "red", "broken": "red",
@@ -69,6 +72,7 @@ class Asked:
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     rules: Path | None
+    runner: str | None
     output: Path | None
     fail_on: FailOn
 
@@ -76,6 +80,7 @@ class Asked:
         """Check one path; ``targets`` stand in where none were asked for."""
         from eagle3_lint.check import check
 
+        recovered(path)
         return check(
             path,
             self.targets or targets,
@@ -85,6 +90,25 @@ class Asked:
             select=self.select,
             ignore=self.ignore,
             rules=self.rules,
+            runner=self.runner,
+        )
+
+    def fix(self, path: str, **how: Any) -> FixResult:
+        """Fix one path; ``how`` goes to :func:`eagle3_lint.fix.fix`."""
+        from eagle3_lint.fix import fix
+
+        recovered(path)
+        return fix(
+            path,
+            self.targets,
+            self.target_model,
+            ids_mean=self.ids_mean,
+            trained_on=self.trained_on,
+            select=self.select,
+            ignore=self.ignore,
+            rules=self.rules,
+            runner=self.runner,
+            **how,
         )
 
 
@@ -102,12 +126,13 @@ def _asked(config: Path | None, rules: Path | None, **given: Any) -> Asked:
         select=given["select"] or settings.select,
         ignore=given["ignore"] or tuple(settings.ignore or ()),
         rules=rules,
+        runner=given["runner"],
         output=given["output"],
         fail_on=given["fail_on"] or settings.fail_on,
     )
 
 
-_SHARED = (
+_QUESTION = (
     click.option("-t", "--target", "targets", multiple=True, metavar="RUNTIME[SPEC]",
                  help="sglang==0.5.9, 'vllm>=0.12,<0.22', sglang, sglang@installed."),
     click.option("-m", "--target-model", metavar="M",
@@ -116,6 +141,8 @@ _SHARED = (
                  help="Read layer id i as the output or as the input of layer i."),
     click.option("--trained-on", metavar="K,K,K", callback=_numbers,
                  help="Aux states that the draft was trained on."),
+    click.option("--runner", type=click.Choice(["v1", "v2"]),
+                 help="vLLM's model runner.  [default: that of a plain start on a GPU]"),
     click.option("--select", multiple=True, metavar="RULES", callback=_words,
                  help="Only these rules (ids, names or beginnings of ids)."),
     click.option("--ignore", multiple=True, metavar="RULES", callback=_words,
@@ -126,6 +153,8 @@ _SHARED = (
                  help="Settings; default [tool.eagle3-lint] of the nearest pyproject.toml."),
     click.option("--rules", type=click.Path(path_type=Path), metavar="DIR",
                  help="Another folder of rules than the built-in one."),
+)  # fmt: skip
+_REPORT = (
     click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Write the report there."),
     click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
@@ -140,7 +169,37 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
     def call(*, paths: tuple[str, ...], form: str, **options: Any) -> None:
         function(paths, form, _asked(**options))
 
-    decorated: Callable[..., None] = call
-    for option in reversed(_SHARED):
-        decorated = option(decorated)
-    return decorated
+    return _with(call, *_QUESTION, *_REPORT)
+
+
+def question(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say what is asked; the command gets them as ``asked``, and its own."""
+    names = {
+        "targets", "target_model", "ids_mean", "trained_on", "select", "ignore", "fail_on",
+        "config", "rules", "runner",
+    }  # fmt: skip
+
+    @wraps(function)
+    def call(**options: Any) -> None:
+        asked = _asked(**{name: options.pop(name) for name in names}, output=None)
+        function(asked=asked, **options)
+
+    return _with(call, *_QUESTION)
+
+
+def _with(function: Callable[..., None], *options: Any) -> Callable[..., None]:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def recovered(path: str) -> None:
+    """Take back a fix of a draft that was interrupted, and say so."""
+    from eagle3_lint.write import recover
+
+    given = Path(path)
+    folder = given if given.is_dir() else given.parent
+    found = recover(folder)
+    if found is not None:
+        for line in found.lines:
+            click.echo(f"eagle3-lint: {line}", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -80,7 +80,11 @@ class RuntimeRelease:
         steps: the way from config.json to the architecture that is looked up.
         unknown: raised for an architecture that nothing is registered for.
         not_a_draft: raised when the architecture is a model, but no draft class.
-        aux: how the ids of aux hidden states are read (see :mod:`eagle3_lint.simulate.aux`).
+        aux: how the ids of aux hidden states are read (see
+            :mod:`eagle3_lint.simulate.aux_states`).
+        runner: the model runner that a plain start takes, where the release has several.
+        aux_of_runner: runner → how that one reads the ids, where it is not as ``aux`` says.
+        contexts: what is done with a draft that has fewer positions than the target model.
     """
 
     runtime: str
@@ -92,6 +96,15 @@ class RuntimeRelease:
     not_a_draft: Raise
     not_a_draft_source: str
     aux: Mapping[str, Any]
+    runner: str | None = None
+    aux_of_runner: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    contexts: tuple[Mapping[str, Any], ...] = ()
+
+    def with_runner(self, runner: str | None) -> RuntimeRelease:
+        """The same release started with a runner; itself for None or its own."""
+        if runner is None or self.runner is None or runner == self.runner:
+            return self
+        return replace(self, runner=runner, aux=self.aux_of_runner.get(runner, self.aux))
 
 
 def _step(entry: Mapping[str, Any]) -> ResolveStep:
@@ -127,7 +140,10 @@ class RuntimeFile:
         self.package: str = self.raw["package"]
         #: Known releases, oldest first.
         self.releases: tuple[str, ...] = tuple(self.raw["releases"])
-        sections = ("draft", "resolve", "unknown", "not_a_draft", "aux")
+        sections = (
+            "draft", "resolve", "unknown", "not_a_draft", "aux", "aux_v1", "aux_v2", "runner",
+            "context",
+        )  # fmt: skip
         entries = (entry for section in sections for entry in self.raw.get(section, ()))
         self._spans = tuple(dict.fromkeys(entry.get("in", "") for entry in entries))
         self._releases: dict[tuple[bool, ...], RuntimeRelease] = {}
@@ -163,6 +179,13 @@ class RuntimeFile:
             not_a_draft=Raise.parse(not_a_draft["raises"]),
             not_a_draft_source=not_a_draft["source"],
             aux=self._only("aux", release),
+            runner=next((e["default"] for e in self._holding("runner", release)), None),
+            aux_of_runner={
+                runner: found[0]
+                for runner in ("v1", "v2")
+                if (found := self._holding(f"aux_{runner}", release))
+            },
+            contexts=tuple(self._holding("context", release)),
         )
 
     def first_release_of(self, draft_class: str) -> str | None:

@@ -111,12 +111,17 @@ class Document:
 
     def place(self, pointer: str) -> tuple[int, int] | None:
         """Line and column of the key or the array element, from 1; None when there is nothing."""
+        offset = self.offset(pointer)
+        return None if offset is None else line_and_column(self.text, offset)
+
+    def offset(self, pointer: str) -> int | None:
+        """Where in the text the key or the array element begins; None when there is nothing."""
         found: _Place | None = self._places.root
         for step in steps(pointer):
             if found is None:
-                break
+                return None
             found = found.inner.get(step)
-        return None if found is None else line_and_column(self.text, found.offset)
+        return None if found is None else found.offset
 
 
 def escape(key: str) -> str:

@@ -102,6 +102,22 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     return parse_header(start, size)
 
 
+def read_header_text(path: str | os.PathLike[str]) -> str:
+    """The JSON of a header that :func:`read_header` accepts, padding included.
+
+    Raises:
+        HeaderError: the file ends inside the header.
+        OSError: it cannot be opened or read.
+    """
+    with Path(path).open("rb") as file:
+        start = file.read(8)
+        (length,) = struct.unpack("<Q", start) if len(start) == 8 else (LONGEST_HEADER + 1,)
+        raw = file.read(length) if length <= LONGEST_HEADER else b""
+    if len(raw) != length:
+        raise HeaderError("truncated-header", "the file ends inside the header")
+    return raw.decode("utf-8")
+
+
 def parse_header(raw: bytes, file_size: int) -> Header:
     """Parse the beginning of a safetensors file.
 

@@ -79,7 +79,7 @@ def _result(result: Result, style: Style) -> Iterator[str]:
         yield from style.wrap(text, "  ", "  ")
     for diagnostic in result.diagnostics:
         yield ""
-        yield from _diagnostic(diagnostic, style)
+        yield from diagnostic_lines(diagnostic, style)
 
 
 def _load(result: Result) -> str:
@@ -101,7 +101,8 @@ def _load(result: Result) -> str:
     return f"{load.draft_class} {how}"
 
 
-def _diagnostic(diagnostic: Diagnostic, style: Style) -> Iterator[str]:
+def diagnostic_lines(diagnostic: Diagnostic, style: Style) -> Iterator[str]:
+    """A diagnostic as lines of text."""
     label = style.paint(f"{diagnostic.severity}[{diagnostic.rule}]", diagnostic.severity)
     first, *rest = style.wrap(f"{diagnostic.severity}[{diagnostic.rule}] {diagnostic.message}",
                               "", "  ")  # fmt: skip

@@ -90,7 +90,8 @@ def aux_states(
         layers: decoder layers of the target model.
     """
     switch = statement.get("switch")
-    enabled = switch is None or look_up(config, switch) is not False
+    # Asked for its truth, as the runtimes do: null and 0 switch off too, "false" does not.
+    enabled = switch is None or bool(look_up(config, switch, True))
     ids, path = _found(config, statement["read"])
     named: str = statement.get("policy", "plus1")
     if policy in POLICIES:

@@ -248,8 +248,10 @@ def simulate_load(
                 Failure(statement.refuse.type, text, "after loading", statement.source)
             )
     borrowed = filled_by_target(contract, after, untouched)
+    # A parameter that is thrown away again is no longer there for the forward pass to use.
     lost = player.parameters.keys() & {s.name for s in contract.parameters if s.lost}
-    unfilled = sorted(n for n in (empty - borrowed) | lost if player.parameters[n].used)
+    unfilled = sorted(n for n in empty - borrowed - lost if player.parameters[n].used)
+    map_lost = any(player.parameters[name].role == "vocabulary.map" for name in lost)
     return Load(
         failures=tuple(player.failures),
         unfilled=tuple(unfilled),
@@ -258,7 +260,7 @@ def simulate_load(
         ignored=tuple(sorted(player.ignored)),
         borrowed=tuple(sorted(borrowed)),
         reached=player.reached,
-        vocabulary_map=player.vocabulary_map,
+        vocabulary_map=None if map_lost else player.vocabulary_map,
         parameters=player.parameters,
         environment=after,
         dropped_by=player.dropped,

@@ -44,7 +44,13 @@ def findings(case: Mapping[str, Any], folder: Path) -> list[Diagnostic]:
     for name, text in case.get("sources", {}).items():
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         (sources / name).write_text(text)
-    report = check(draft, [case["target"].replace("SOURCES", str(sources))], model)
+    report = check(
+        draft,
+        [case["target"].replace("SOURCES", str(sources))],
+        model,
+        trained_on=case.get("trained_on"),
+        runner=case.get("runner"),
+    )
     return list(report.checkpoints[0].results[0].diagnostics)
 
 

@@ -1,0 +1,140 @@
+"""E3L3xx: the aux hidden states that the target feeds, and those that the draft was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eagle3_lint.checks.subject import Subject
+from eagle3_lint.diagnostic import Edit, Finding, Fix
+from eagle3_lint.simulate.aux_states import aux_states
+from eagle3_lint.trained import Ids
+
+
+def check_aux(subject: Subject) -> Iterator[Finding]:
+    """Findings about layer ids. None before a target that does not serve the draft at all."""
+    if subject.resolution.failure is not None or subject.load is None or not subject.fed.enabled:
+        return
+    yield from _out_of_range(subject)
+    yield from _differ(subject)
+    yield from _ambiguous(subject)
+    yield from _in_graphs(subject)
+
+
+def listed(states: Ids) -> str:
+    """Numbers as a list in words: ``2, 30, 58``."""
+    return ", ".join(map(str, states))
+
+
+def _where(subject: Subject) -> str:
+    path = subject.trained.path
+    return "/" + path.replace(".", "/") if path else "/eagle_config"
+
+
+def _values(subject: Subject) -> dict[str, object]:
+    fed, trained = subject.fed, subject.trained
+    return {
+        "target": str(subject.target),
+        "ids": listed(trained.ids) if trained.ids else "none",
+        "fed": listed(fed.states or ()),
+        "trained": listed(trained.states or ()),
+        "read": {
+            "nested": f"it reads its ids {listed(fed.ids)} in eagle_config",
+            "top": f"it reads its ids {listed(fed.ids)} at top level",
+            "default": "it finds no ids and takes its default",
+        }[fed.read_from],
+    }
+
+
+def _out_of_range(subject: Subject) -> Iterator[Finding]:
+    """Ids of states that the target model does not have: fewer are captured than fc takes."""
+    layers = subject.model.num_hidden_layers if subject.model is not None else None
+    if layers is None or subject.fed.states is None:
+        return
+    last = layers if subject.release.aux.get("last_state", True) else layers - 1
+    beyond = tuple(s for s in subject.fed.states if not 0 <= s <= last)
+    if beyond:
+        yield Finding(
+            "E3L305",
+            {**_values(subject), "beyond": listed(beyond), "layers": layers, "last": last},
+            subject.field(_where(subject)),
+            subject.cite(subject.release.aux["source"]),
+        )
+
+
+def _differ(subject: Subject) -> Iterator[Finding]:
+    fed, trained = subject.fed.states, subject.trained.states
+    if fed is None or trained is None or fed == trained:
+        return
+    source = subject.cite(subject.release.aux["source"])
+    where = subject.field(_where(subject))
+    if set(fed) == set(trained):
+        yield Finding("E3L302", _values(subject), where, source)
+        return
+    variant = "message" if subject.fed.ids or not subject.trained.ids else "unread"
+    yield Finding(
+        "E3L301", _values(subject), where, source, _spelled(subject, trained), variant=variant
+    )
+
+
+def _spelled(subject: Subject, states: Ids) -> Fix | None:
+    """The ids with which the target feeds these states, written where it looks first."""
+    paths = subject.release.aux["read"]
+    layers = subject.model.num_hidden_layers if subject.model is not None else None
+    if not paths or states != tuple(sorted(set(states))):
+        return None
+    # Where a target reads several places, the first is read before what stands elsewhere.
+    path: str = paths[0]
+    policy = subject.support.policy if subject.support is not None else None
+    for ids in (states, tuple(s - 1 for s in states)):
+        if min(ids, default=0) < 0:
+            continue
+        config = _with(subject.resolution.config, path, list(ids))
+        if aux_states(subject.release.aux, policy, config, layers).states == states:
+            pointer = "/" + path.replace(".", "/")
+            edits = (Edit.set_config(pointer, list(ids)),)
+            title = f"set {path} to {listed(ids)}, by which {subject.target} means {listed(states)}"
+            return Fix(title, "safe", edits)
+    return None
+
+
+def _with(config: object, path: str, ids: list[int]) -> dict[str, object]:
+    """A configuration with ids at a path; what is in the way is replaced."""
+    head, _, rest = path.partition(".")
+    held = dict(config) if isinstance(config, dict) else {}
+    held[head] = _with(held.get(head), rest, ids) if rest else ids
+    return held
+
+
+def _ambiguous(subject: Subject) -> Iterator[Finding]:
+    trained = subject.trained
+    if trained.basis != "ambiguous" or trained.states is not None:
+        return
+    yield Finding(
+        "E3L303",
+        {
+            **_values(subject),
+            "as_output": listed(tuple(i + 1 for i in trained.ids)),
+            "as_input": listed(trained.ids),
+        },
+        subject.field(_where(subject)),
+        subject.cite(subject.release.aux["source"]),
+        variant="message" if subject.fed.states is not None else "layers-unknown",
+    )
+
+
+def _in_graphs(subject: Subject) -> Iterator[Finding]:
+    """CUDA graphs that were captured with the default layers feed those, whatever the ids are."""
+    if not subject.release.aux.get("graphs_use_default") or subject.fed.states is None:
+        return
+    layers = subject.model.num_hidden_layers if subject.model is not None else None
+    policy = subject.support.policy if subject.support is not None else None
+    default = aux_states(subject.release.aux, policy, {}, layers).states
+    trained = subject.trained.states
+    if default is None or trained is None or default == trained or default == subject.fed.states:
+        return
+    yield Finding(
+        "E3L304",
+        {**_values(subject), "default": listed(default)},
+        subject.field(_where(subject)),
+        subject.cite(subject.release.aux["source"]),
+    )

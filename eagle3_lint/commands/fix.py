@@ -1,0 +1,63 @@
+"""``eagle3-lint fix``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from eagle3_lint.commands.options import Asked, question, style, write
+
+
+@click.command()
+@click.argument("path")
+@question
+@click.option("--diff", is_flag=True, help="Show what would be done, and write nothing.")
+@click.option("--unsafe", is_flag=True, help="Also what could change what the model computes.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the fixed draft to a new folder and leave PATH alone.",
+)
+@click.option("--no-journal", is_flag=True, help="Keep nothing for undo.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print the report.",
+)
+def fix(
+    path: str,
+    asked: Asked,
+    diff: bool,
+    unsafe: bool,
+    output: Path | None,
+    no_journal: bool,
+    form: str,
+) -> None:  # fmt: skip
+    """Rewrite keys and config of the draft at PATH in place, so that every target is served.
+
+    A bare runtime name (-t sglang) asks for the newest known release, and for as many older ones as
+    one spelling serves. The exit code speaks of the draft as it is afterwards.
+    """
+    from eagle3_lint.commands.progress import bar
+    from eagle3_lint.report import fixing
+
+    with bar() as progress:
+        result = asked.fix(
+            path,
+            diff=diff,
+            unsafe=unsafe,
+            output=output,
+            journal=not no_journal,
+            progress=progress,
+        )
+    text = (
+        fixing.render_json(result) if form == "json" else fixing.render(result, style(None), diff)
+    )
+    write(text, None)
+    judged = result.before if diff else result.after
+    click.get_current_context().exit(1 if judged.fails(asked.fail_on) else 0)

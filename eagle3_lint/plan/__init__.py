@@ -1,0 +1,1 @@
+"""Findings → edits → what the writer is to do. Pure: nothing here touches the disk."""

@@ -1,0 +1,107 @@
+"""A draft as edits make it, and the edits that lead there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from eagle3_lint.diagnostic import Edit
+from eagle3_lint.facts import Facts, changed
+from eagle3_lint.frozen import frozen
+from eagle3_lint.load.document import escape, parse_document
+from eagle3_lint.plan.json_text import with_value, without
+
+
+class CollisionError(ValueError):
+    """Edits that would give two tensors one name."""
+
+
+@frozen
+class Edited:
+    """A draft and what has been done to it.
+
+    Attributes:
+        original: as it is on disk.
+        facts: as the edits make it.
+        names: name on disk → name now; a tensor that is dropped is not in it.
+    """
+
+    original: Facts
+    facts: Facts
+    names: Mapping[str, str]
+
+    @classmethod
+    def untouched(cls, facts: Facts) -> Edited:
+        return cls(facts, facts, {name: name for name in facts.tensors})
+
+    def then(self, edits: Iterable[Edit]) -> Edited:
+        """The draft after further edits, which speak of its tensors by their present names.
+
+        Raises:
+            CollisionError: two tensors would have one name.
+            KeyError: an edit names a tensor that is not there.
+            ValueError: an edit sets what cannot be set.
+        """
+        text = self.facts.document.text
+        now = {name: name for name in self.facts.tensors}
+        for edit in edits:
+            fields = dict(edit.fields)
+            if edit.op == "rename_tensor":
+                now[_present(now, fields["tensor"])] = str(fields["to"])
+            elif edit.op == "drop_tensor":
+                del now[_present(now, fields["tensor"])]
+            elif edit.op == "set_config":
+                text = with_value(text, str(fields["pointer"]), fields["value"])
+            else:
+                text = without(text, str(fields["pointer"]))
+        _check(now)
+        document = self.facts.document
+        if text != document.text:
+            document = parse_document(text.encode("utf-8"))
+        tensors = (replace(self.facts.tensors[old], name=new) for old, new in now.items())
+        names = {first: now[old] for first, old in self.names.items() if old in now}
+        return Edited(self.original, changed(self.facts, document, tensors), names)
+
+    def edits(self) -> tuple[Edit, ...]:
+        """What leads from the draft on disk to this one, each change once."""
+        found: list[Edit] = []
+        for name in self.original.tensors:
+            if name not in self.names:
+                found.append(Edit.drop(name))
+            elif self.names[name] != name:
+                found.append(Edit.rename(name, self.names[name]))
+        found.extend(_config("", self.original.config, self.facts.config))
+        return tuple(found)
+
+    @property
+    def key(self) -> tuple[str, tuple[str, ...]]:
+        """Equal for equal drafts."""
+        return self.facts.document.text, tuple(self.names.get(n, "") for n in self.original.tensors)
+
+
+def _present(names: Mapping[str, str], name: object) -> str:
+    if name not in names:
+        raise KeyError(name)
+    return str(name)
+
+
+def _check(names: Mapping[str, str]) -> None:
+    taken: dict[str, str] = {}
+    for old, new in names.items():
+        if new in taken:
+            raise CollisionError(f"{taken[new]!r} and {old!r} would both be called {new!r}")
+        taken[new] = old
+
+
+def _config(pointer: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Edit]:
+    for key in [*before, *(k for k in after if k not in before)]:
+        here = f"{pointer}/{escape(key)}"
+        if key not in after:
+            yield Edit.remove_config(here)
+        elif key not in before or type(before[key]) is not type(after[key]):
+            yield Edit.set_config(here, after[key])
+        elif isinstance(before[key], dict):
+            yield from _config(here, before[key], after[key])
+        elif before[key] != after[key]:
+            yield Edit.set_config(here, after[key])

@@ -1,0 +1,168 @@
+"""Which edits make a draft better for all targets that are asked for.
+
+Fixes of findings are played until none is left, then the usual spellings are tried on what came
+out. The best state is taken; no target may be worse off than before, and edits that nothing depends
+on are taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from eagle3_lint.checks.spelling import spellings
+from eagle3_lint.diagnostic import Applicability, Edit, Fix
+from eagle3_lint.examine import Examiner, Question
+from eagle3_lint.frozen import frozen
+from eagle3_lint.plan.edits import Edited
+from eagle3_lint.releases import Target
+from eagle3_lint.report.model import Result
+
+_RANK = {"serves": 0, "unknown": 0, "degraded": 1, "broken": 2, "refused": 3}
+_ROUNDS = 8
+#: What a score counts for one target: errors, rank of the verdict, warnings. Errors come first: a
+#: draft that is refused for one reason is better than one that starts with two.
+Standing = tuple[int, int, int]
+
+
+@frozen
+class Wish:
+    """What a plan is for.
+
+    Attributes:
+        targets: all of them are to be served.
+        widely: runtimes of which as many releases as possible are to load the draft too.
+        allowed: which fixes may be used.
+    """
+
+    targets: tuple[Target, ...]
+    widely: tuple[str, ...] = ()
+    allowed: frozenset[Applicability] = frozenset({"safe"})
+
+
+@frozen
+class Plan:
+    """The best state that was found.
+
+    Attributes:
+        draft: the state, with the edits that lead to it.
+        results: what each target does with it, in the order of the wish.
+        left: fixes of findings that remain and were not applied.
+    """
+
+    draft: Edited
+    results: tuple[Result, ...]
+    left: tuple[Fix, ...]
+
+
+class Planner:
+    """Searches for one draft; results of examined states are kept."""
+
+    def __init__(self, draft: Edited, question: Question, wish: Wish) -> None:
+        self.draft, self.question, self.wish = draft, question, wish
+        self._examined: dict[object, tuple[Result, ...]] = {}
+        self._reached: dict[object, int] = {}
+        self._before = self.standings(draft)
+
+    def plan(self) -> Plan:
+        """The best state, pruned."""
+        candidates = [self.draft, *self._repaired(self.draft)]
+        candidates += [state for end in candidates[-1:] for state in self._respelled(end)]
+        best = min(candidates, key=self._score)
+        best = self._pruned(best)
+        results = self.results(best)
+        left: list[Fix] = []
+        for diagnostic in (d for r in results for d in r.diagnostics):
+            if diagnostic.fix is not None and diagnostic.fix not in left:
+                left.append(diagnostic.fix)
+        return Plan(best, results, tuple(left))
+
+    # -- judging a state ---------------------------------------------------------------------------
+
+    def results(self, draft: Edited) -> tuple[Result, ...]:
+        """What each target does with a state."""
+        if draft.key not in self._examined:
+            examiner = Examiner(draft.facts, self.question)
+            self._examined[draft.key] = tuple(examiner.examine(t) for t in self.wish.targets)
+        return self._examined[draft.key]
+
+    def standings(self, draft: Edited) -> tuple[Standing, ...]:
+        """How each target stands."""
+        return tuple(standing(result) for result in self.results(draft))
+
+    def _score(self, draft: Edited) -> tuple[object, ...]:
+        """Smaller is better; a state in which a target is worse off than before comes last."""
+        standings = self.standings(draft)
+        worse = any(now > before for now, before in zip(standings, self._before, strict=True))
+        total = tuple(sum(part) for part in zip(*standings, strict=True))
+        edits = draft.edits()
+        return worse, total, -self._reach(draft), len(edits)
+
+    def _reach(self, draft: Edited) -> int:
+        """How many releases of the runtimes to be served widely load a state whole."""
+        if not self.wish.widely:
+            return 0
+        if draft.key not in self._reached:
+            examiner = Examiner(draft.facts, self.question)
+            self._reached[draft.key] = sum(examiner.loading(r) for r in self.wish.widely)
+        return self._reached[draft.key]
+
+    # -- finding states ----------------------------------------------------------------------------
+
+    def _repaired(self, draft: Edited) -> Iterator[Edited]:
+        """The states on the way of applying the fixes of all findings, until none is left."""
+        seen = {draft.key}
+        for _ in range(_ROUNDS):
+            moved = False
+            for number in range(len(self.wish.targets)):
+                for fix in self._fixes(self.results(draft)[number]):
+                    further = _then(draft, fix.edits)
+                    if further is not None and further.key not in seen:
+                        seen.add(further.key)
+                        draft, moved = further, True
+                        yield draft
+                        break
+            if not moved:
+                return
+
+    def _fixes(self, result: Result) -> Iterator[Fix]:
+        for diagnostic in result.diagnostics:
+            fix = diagnostic.fix
+            if fix is not None and fix.edits and fix.applicability in self.wish.allowed:
+                yield fix
+
+    def _respelled(self, draft: Edited) -> Iterator[Edited]:
+        for names in spellings(list(draft.facts.tensors)):
+            further = _then(draft, (Edit.rename(old, new) for old, new in names.items()))
+            if further is not None:
+                yield further
+
+    def _pruned(self, draft: Edited) -> Edited:
+        """The state without edits that make no target better."""
+        for group in _groups(draft.edits()):
+            fewer = _then(self.draft, (e for e in draft.edits() if e not in group))
+            if fewer is not None and self._score(fewer) < self._score(draft):
+                draft = fewer
+        return draft
+
+
+def standing(result: Result) -> Standing:
+    """Errors, rank of the verdict and warnings of one target; smaller is better."""
+    severities = [d.severity for d in result.diagnostics]
+    return severities.count("error"), _RANK[result.verdict], severities.count("warning")
+
+
+def _groups(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
+    """Edits that are taken back together: each by itself, and all renames at once."""
+    renames = [e for e in edits if e.op == "rename_tensor"]
+    if renames:
+        yield renames
+    for edit in edits:
+        yield [edit]
+
+
+def _then(draft: Edited, edits: Iterable[Edit]) -> Edited | None:
+    """The state after the edits; None when they cannot be carried out."""
+    try:
+        return draft.then(edits)
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,163 @@
+"""``fix`` and ``undo`` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from eagle3_lint.cli import main
+from eagle3_lint.load.header import read_header
+from eagle3_lint.plan.json_text import without
+from tests.drafts import DRAFT_VOCAB, write_case
+
+LAYERS = {"base": "llama", "rename": {"midlayer.": "layers.0."}}
+MIDLAYER = {"base": "llama"}
+
+
+def run(*words: str | Path) -> tuple[int, str]:
+    ran = CliRunner().invoke(main, [str(word) for word in words])
+    assert ran.exception is None or isinstance(ran.exception, SystemExit), ran.exception
+    return ran.exit_code, ran.output
+
+
+def names(folder: Path) -> list[str]:
+    return [t.name for t in read_header(folder / "model.safetensors").tensors]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Path:
+    return write_case(LAYERS, tmp_path / "draft")
+
+
+def test_fix_and_undo(layers: Path) -> None:
+    before = contents(layers)
+    code, told = run("fix", layers, "-t", "sglang==0.5.9")
+    assert code == 0
+    assert "sglang 0.5.9: broken → serves" in told
+    assert "layers.0.hidden_norm.weight → midlayer.hidden_norm.weight" in told
+    assert "model.safetensors: header rewritten in place" in told
+    assert f"eagle3-lint undo {layers} takes it back" in told
+    assert "midlayer.hidden_norm.weight" in names(layers)
+    code, told = run("undo", layers)
+    assert code == 0
+    assert contents(layers) == before
+    code, told = run("undo", layers)
+    assert code == 2
+    assert "no fix to take back" in told
+
+
+def test_diff_writes_nothing(layers: Path) -> None:
+    before = contents(layers)
+    code, told = run("fix", layers, "-t", "sglang==0.5.9", "--diff")
+    # The draft on disk is still broken for that release.
+    assert code == 1
+    assert "nothing was written (--diff)" in told
+    assert contents(layers) == before
+    assert not (layers / ".eagle3-lint").exists()
+
+
+def test_nothing_to_do(tmp_path: Path) -> None:
+    draft = write_case(MIDLAYER, tmp_path / "draft")
+    before = contents(draft)
+    code, told = run("fix", draft, "-t", "sglang==0.5.9")
+    assert code == 0
+    assert "nothing to change" in told
+    assert contents(draft) == before
+
+
+def test_twice_is_once(layers: Path) -> None:
+    run("fix", layers, "-t", "sglang==0.5.9")
+    before = contents(layers)
+    code, told = run("fix", layers, "-t", "sglang==0.5.9")
+    assert code == 0
+    assert "nothing to change" in told
+    assert contents(layers) == before
+
+
+def test_output_leaves_the_source_alone(layers: Path, tmp_path: Path) -> None:
+    before = contents(layers)
+    out = tmp_path / "fixed"
+    code, _ = run("fix", layers, "-t", "sglang==0.5.9", "--output", out)
+    assert code == 0
+    assert contents(layers) == before
+    assert "midlayer.hidden_norm.weight" in names(out)
+    assert run("check", out, "-t", "sglang==0.5.9")[0] == 0
+    code, told = run("fix", layers, "-t", "sglang==0.5.9", "--output", out)
+    assert code == 2
+    assert str(out) in told
+
+
+def test_a_bare_runtime_takes_the_spelling_that_most_releases_read(layers: Path) -> None:
+    # The newest SGLang reads both spellings (llama_eagle3.py:339), 0.5.11 and older only midlayer.
+    code, told = run("fix", layers, "-t", "sglang")
+    assert code == 0
+    assert "midlayer.hidden_norm.weight" in names(layers)
+    assert "10 tensors renamed" in told
+
+
+def test_one_spelling_for_several_targets(layers: Path) -> None:
+    code, _ = run("fix", layers, "-t", "sglang==0.5.9", "-t", "vllm==0.32.0")
+    assert code == 0
+    assert run("check", layers, "-t", "sglang==0.5.9", "-t", "vllm==0.32.0")[0] == 0
+
+
+def test_targets_that_cannot_be_had_together(tmp_path: Path) -> None:
+    # vLLM 0.8.5 knows its own class name alone, and SGLang none but its own
+    # (registry.py:218; llama_eagle3.py EntryClass).
+    draft = write_case(MIDLAYER, tmp_path / "draft")
+    code, told = run("fix", draft, "-t", "sglang==0.5.9", "-t", "vllm==0.9.2", "--diff")
+    assert code == 1
+    assert "vllm 0.9.2 cannot be had together with the other targets" in told
+    assert "Eagle3LlamaForCausalLM" in told
+
+
+def test_json(layers: Path) -> None:
+    code, told = run("fix", layers, "-t", "sglang==0.5.9", "--format", "json")
+    assert code == 0
+    report = json.loads(told)
+    assert report["schema"] == "eagle3-lint/fix/1"
+    assert report["before"]["checkpoints"][0]["results"][0]["verdict"] == "broken"
+    assert report["after"]["checkpoints"][0]["results"][0]["verdict"] == "serves"
+    assert len(report["edits"]) == 10
+    assert report["written"]["files"][0]["step"] == "in place"
+
+
+def test_the_configuration_keeps_its_form(tmp_path: Path) -> None:
+    draft = write_case({"base": "llama", "unset": ["draft_vocab_size"]}, tmp_path / "draft")
+    before = (draft / "config.json").read_text()
+    code, told = run("fix", draft, "-t", "sglang==0.5.9")
+    assert code == 0, told
+    after = (draft / "config.json").read_text()
+    assert json.loads(after)["draft_vocab_size"] == DRAFT_VOCAB
+    assert without(after, "/draft_vocab_size") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["fix", "nowhere", "-t", "sglang"], "no such file or folder"),
+        (["undo", "nowhere"], "nowhere"),
+        (["fix", ".", "-t", "tgi"], "no such runtime"),
+    ],
+)
+def test_bad_input(words: list[str], told: str, tmp_path: Path) -> None:
+    code, output = run(*words)
+    assert code == 2
+    assert told in output
+
+
+def test_a_damaged_file_is_left_alone(layers: Path) -> None:
+    path = layers / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    before = contents(layers)
+    code, told = run("fix", layers, "-t", "sglang==0.5.9")
+    assert code == 1
+    assert contents(layers) == before
+    assert "E3L002" in told

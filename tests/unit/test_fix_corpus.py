@@ -1,0 +1,103 @@
+"""Every draft of the conformance corpus is fixed, checked, fixed again, and taken back.
+
+Each draft goes through one of the targets here; all of them through all with
+``EAGLE3_LINT_FIX=all`` (minutes).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from eagle3_lint.check import check
+from eagle3_lint.errors import InputError
+from eagle3_lint.fix import fix, undo
+from eagle3_lint.load.header import read_header
+from tests.conformance.corpus import Case, cases, write
+
+#: Both spellings of SGLang's layers, vLLM, and a pair that one spelling must serve.
+TARGETS = (
+    ("sglang==0.5.9",),
+    ("sglang==0.5.23",),
+    ("vllm==0.32.0",),
+    ("sglang==0.5.11", "vllm==0.25.0"),
+)
+EVERY = os.environ.get("EAGLE3_LINT_FIX") == "all"
+CASES = [
+    pytest.param(case, targets, id=f"{case.name} for {' and '.join(targets)}")
+    for number, case in enumerate(cases())
+    for place, targets in enumerate(TARGETS)
+    if EVERY or number % len(TARGETS) == place
+]
+
+
+def picture(folder: Path) -> dict[str, tuple[int, str]]:
+    """Mode and content of every file."""
+    return {
+        path.relative_to(folder).as_posix(): (
+            path.stat().st_mode,
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+        )
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def tensors(folder: Path) -> dict[str, str]:
+    """Tensor → hash of its bytes, of the one file that the corpus writes."""
+    path = folder / "model.safetensors"
+    header, raw = read_header(path), path.read_bytes()
+    start = header.data_start
+    return {
+        t.name: hashlib.sha256(raw[start + t.begin : start + t.end]).hexdigest()
+        for t in header.tensors
+    }
+
+
+@pytest.mark.parametrize(("case", "targets"), CASES)
+def test_fix_check_fix_undo(case: Case, targets: tuple[str, ...], tmp_path: Path) -> None:
+    draft = write(case, tmp_path / "draft")
+    before, data = picture(draft), tensors(draft)
+    try:
+        result = fix(draft, targets)
+    except InputError as error:
+        # What is no draft cannot be checked either.
+        with pytest.raises(InputError):
+            check(draft, targets)
+        assert "no EAGLE-3 draft" in str(error)
+        assert picture(draft) == before
+        return
+    if result.written is None:
+        assert result.edits == ()
+        assert picture(draft) == before
+        return
+    after = check(draft, targets)
+    assert after.to_json() == result.after.to_json()
+    _promised(result.before.to_json(), result.after.to_json())
+    names = {dict(e.fields)["tensor"]: dict(e.fields)["to"] for e in result.edits
+             if e.op == "rename_tensor"}  # fmt: skip
+    dropped = {dict(e.fields)["tensor"] for e in result.edits if e.op == "drop_tensor"}
+    kept = {names.get(name, name): sha for name, sha in data.items() if name not in dropped}
+    assert tensors(draft) == kept
+    again = fix(draft, targets)
+    assert again.edits == ()
+    undo(draft)
+    assert picture(draft) == before
+
+
+def _promised(before: dict[str, object], after: dict[str, object]) -> None:
+    """A draft whose every error has a safe fix has no error left."""
+    errors = [
+        diagnostic
+        for result in before["checkpoints"][0]["results"]  # type: ignore[index]
+        for diagnostic in result["diagnostics"]
+        if diagnostic["severity"] == "error"
+    ]
+    left = after["summary"]["errors"]  # type: ignore[index]
+    fixable = [d for d in errors if d["fix"] and d["fix"]["applicability"] == "safe"]
+    if len(fixable) == len(errors) and len(before["checkpoints"][0]["results"]) == 1:  # type: ignore[index]
+        assert left == 0
+    assert left <= len(errors)
