@@ -61,7 +61,8 @@ def _context(subject: Subject) -> Iterator[Finding]:
         subject.cite(statement["source"]),
         fix if _plain_rope(subject.resolution.config) else None,
         variant="refused" if refuses else "message",
-        effect="refused" if refuses else None,
+        # Whether it is refused depends on the context that is served, which no file tells.
+        effect="none" if refuses else None,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eagle3_lint.load.strict_json import Number, Pairs, parse
 from eagle3_lint.write.change import Kept, Piece
 
 _METADATA = "__metadata__"
-Members = list[tuple[str, Any]]
+Members = Sequence[tuple[str, Any]]
 
 
 def renamed(text: str, names: Mapping[str, str]) -> tuple[bytes, tuple[Piece, ...] | None]:
@@ -26,7 +27,7 @@ def renamed(text: str, names: Mapping[str, str]) -> tuple[bytes, tuple[Piece, ..
         The new JSON without padding, and the pieces of data it speaks of; None for those when they
         stay as they are.
     """
-    members: Members = json.loads(text, object_pairs_hook=list)
+    members: Members = parse(text)
     last = {name: place for place, (name, _) in enumerate(members)}
     kept = [
         (name, entry)
@@ -42,31 +43,44 @@ def renamed(text: str, names: Mapping[str, str]) -> tuple[bytes, tuple[Piece, ..
     return _dumped(new).encode("utf-8"), pieces
 
 
-def _moved_together(members: Members) -> tuple[Members, tuple[Piece, ...]]:
-    tensors = [(name, dict(entry)) for name, entry in members if name != _METADATA]
+def _moved_together(members: Members) -> tuple[list[tuple[str, Any]], tuple[Piece, ...]]:
+    spans = {name: _span(entry) for name, entry in members if name != _METADATA}
     at = 0
     pieces: list[Piece] = []
-    moved: dict[str, dict[str, Any]] = {}
-    for name, entry in sorted(tensors, key=lambda pair: pair[1]["data_offsets"]):
-        begin, end = entry["data_offsets"]
+    moved: dict[str, list[int]] = {}
+    for name, (begin, end) in sorted(spans.items(), key=lambda pair: pair[1]):
         if end > begin:
             pieces.append(Kept(begin, end))
-        moved[name] = {**entry, "data_offsets": [at, at + end - begin]}
+        moved[name] = [at, at + end - begin]
         at += end - begin
-    return [(n, moved.get(n, e)) for n, e in members], tuple(pieces)
+    new = [(n, _placed(e, moved[n]) if n in moved else e) for n, e in members]
+    return new, tuple(pieces)
+
+
+def _span(entry: Any) -> tuple[int, int]:
+    """Begin and end of a tensor's data; its entry may be an object or a positional list."""
+    fields = dict(entry)["data_offsets"] if isinstance(entry, Pairs) else entry[2]
+    begin, end = (int(offset.text) for offset in fields)
+    return begin, end
+
+
+def _placed(entry: Any, span: list[int]) -> Any:
+    """An entry with other offsets; everything else as it was written."""
+    if isinstance(entry, Pairs):
+        return Pairs((key, span if key == "data_offsets" else value) for key, value in entry)
+    return [*entry[:2], span]
 
 
 def _dumped(members: Members) -> str:
     """Members as JSON, as short as the library writes it."""
-    parts = (f"{_json(name)}:{_value(entry)}" for name, entry in members)
-    return "{" + ",".join(parts) + "}"
-
-
-def _value(entry: Any) -> str:
-    if isinstance(entry, list) and all(isinstance(e, tuple) for e in entry):
-        return _dumped(entry)
-    return _json(entry)
+    return "{" + ",".join(f"{_json(name)}:{_json(value)}" for name, value in members) + "}"
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(value, Pairs):
+        return _dumped(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json, value)) + "]"
+    if isinstance(value, Number):
+        return value.text
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,68 @@
+"""Edits on a draft, and the edits that lead from one state of it to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eagle3_lint.check import read_draft
+from eagle3_lint.diagnostic import Edit
+from eagle3_lint.plan.edits import CollisionError, Edited
+from tests.drafts import write_case
+
+NORM, FC = "norm.weight", "fc.weight"
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> Edited:
+    return Edited.untouched(read_draft(write_case({"base": "llama"}, tmp_path / "draft")))
+
+
+def test_untouched(draft: Edited) -> None:
+    assert draft.edits() == ()
+
+
+def test_edits_in_steps_come_out_as_one_each(draft: Edited) -> None:
+    after = (
+        draft.then([Edit.rename(NORM, "a"), Edit.set_config("/x", 1)])
+        .then([Edit.rename("a", "b"), Edit.set_config("/x", 2), Edit.drop(FC)])
+        .then([Edit.remove_config("/hidden_act")])
+    )
+    assert set(after.facts.tensors) == (set(draft.facts.tensors) - {NORM, FC}) | {"b"}
+    assert after.facts.config["x"] == 2
+    edits = after.edits()
+    assert sorted(e.op for e in edits) == [
+        "drop_tensor", "remove_config", "rename_tensor", "set_config",
+    ]  # fmt: skip
+    assert Edit.rename(NORM, "b") in edits
+    assert Edit.set_config("/x", 2) in edits
+
+
+def test_there_and_back_is_nothing(draft: Edited) -> None:
+    after = draft.then([Edit.rename(NORM, "a")]).then([Edit.rename("a", NORM)])
+    assert after.edits() == ()
+    assert after.key == draft.key
+
+
+def test_two_names_can_be_swapped(draft: Edited) -> None:
+    after = draft.then([Edit.rename(NORM, FC), Edit.rename(FC, NORM)])
+    assert after.facts.tensors[FC].shape == draft.facts.tensors[NORM].shape
+
+
+def test_a_collision_is_refused(draft: Edited) -> None:
+    with pytest.raises(CollisionError, match="both be called"):
+        draft.then([Edit.rename(NORM, FC)])
+
+
+def test_an_absent_tensor_is_refused(draft: Edited) -> None:
+    with pytest.raises(KeyError):
+        draft.then([Edit.rename("nothing", "something")])
+
+
+def test_nested_fields_are_told_apart(draft: Edited) -> None:
+    after = draft.then([Edit.set_config("/eagle_config", {"a": True, "b": 1})])
+    assert after.edits() == (Edit.set_config("/eagle_config", {"a": True, "b": 1}),)
+    deeper = Edited.untouched(after.facts).then([Edit.set_config("/eagle_config/a", 1)])
+    # 1 == True in Python, and not in JSON.
+    assert deeper.edits() == (Edit.set_config("/eagle_config/a", 1),)
