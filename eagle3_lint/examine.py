@@ -13,7 +13,7 @@ from eagle3_lint.checks.aux import check_aux
 from eagle3_lint.checks.config import check_config
 from eagle3_lint.checks.container import check_container
 from eagle3_lint.checks.loading import check_loading
-from eagle3_lint.checks.spelling import Respelling, better_spelling
+from eagle3_lint.checks.spelling import Respelling, badness, better_spelling
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.checks.switches import check_switches
 from eagle3_lint.checks.target import check_target
@@ -211,6 +211,11 @@ class Examiner:
                     spans.append(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}")
             self._loads_in[runtime] = tuple(spans)
         return self._loads_in[runtime]
+
+    def lost(self, target: Target) -> int:
+        """How many tensors find no parameter of the target's draft class by their name."""
+        load = self._played(target).load if target.known else None
+        return badness(load)[0] if load is not None else 0
 
     def loading(self, runtime: str) -> int:
         """How many of the runtime's known releases load the draft whole, as it is."""

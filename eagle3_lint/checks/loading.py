@@ -159,8 +159,8 @@ def _wrong_shape(
     for name in names:
         rows = facts.tensors[name].shape[0] if facts.tensors[name].shape else 0
         shown = {**values, "shape": list(facts.tensors[name].shape), "rows": rows, "tensor": name}
-        if name.endswith("lm_head.weight"):
-            stated = facts.stated.draft_vocab_size
+        stated = facts.stated.draft_vocab_size
+        if name.endswith("lm_head.weight") and rows != stated:
             fix = Fix(
                 f"set draft_vocab_size to the {rows} rows of the head",
                 "safe",
@@ -172,7 +172,9 @@ def _wrong_shape(
         elif name.endswith("fc.weight"):
             shown["expected"] = list(subject.load.parameters["model.fc.weight"].shape)
             place = (*where, *subject.field("/eagle_config", "/eagle_aux_hidden_state_layer_ids"))
-            yield Finding("E3L210", shown, place, subject.cite(source), mend(subject, "fc"))
+            yield Finding(
+                "E3L210", shown, place, subject.cite(source), mend(subject, "fc", "sizes")
+            )
         else:
             at = subject.all_at([name])
             yield Finding("E3L204", shown, at, subject.cite(source), mend(subject, "sizes"))
@@ -266,7 +268,7 @@ def _surplus(
             },
             subject.all_at(names),
             subject.cite(source),
-            _better_names(names, misses) or mend(subject, "bias", "tied"),
+            _better_names(names, misses) or mend(subject, "bias", "tied", lost=names),
             effect="degraded",
         )
     if left_overs:

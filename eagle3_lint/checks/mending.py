@@ -5,7 +5,7 @@ The tensors say what a draft is; where a field contradicts them, the field is wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from eagle3_lint.checks.subject import Subject
@@ -44,15 +44,22 @@ class Change:
     applicability: Applicability = "safe"
 
 
-def mend(subject: Subject, *topics: Topic) -> Fix | None:
-    """The first change of these topics that makes the load better and nothing in it worse."""
+def mend(subject: Subject, *topics: Topic, lost: Sequence[str] = ()) -> Fix | None:
+    """The first change of these topics that makes the load better and nothing in it worse.
+
+    Args:
+        lost: tensors that are dropped; a change that saves only some of them is none.
+    """
     load = subject.load
     if load is None or "transformer_layer_config" in subject.facts.config:
         # Fields of a nested configuration are renamed on the way, so trials would not be exact.
         return None
     before = _faults(load)
     for change in _changes(subject.facts, subject.resolution.config):
-        if change.topic in topics and _improves(before, _faults(_tried(subject, change))):
+        if change.topic not in topics:
+            continue
+        after = _tried(subject, change)
+        if _improves(before, _faults(after)) and not set(lost) & set(after.dropped):
             edits = tuple(_edit(name, value) for name, value in change.fields)
             return Fix(change.title, change.applicability, edits)
     return None
@@ -146,10 +153,13 @@ def _widths(config: Mapping[str, object], facts: Facts) -> Iterator[Change]:
         if config.get("target_hidden_size", config.get("hidden_size")) != width:
             yield Change("fc", f"set target_hidden_size to {width}, a third of the fc's columns",
                          (("target_hidden_size", width),))  # fmt: skip
-    size = shown.intermediate_size
-    if size is not None and config.get("intermediate_size") != size:
-        yield Change("sizes", f"set intermediate_size to the {size} rows of the MLP",
-                     (("intermediate_size", size),))  # fmt: skip
+    for name, size, what in (
+        ("hidden_size", shown.hidden_size, "norms"),
+        ("intermediate_size", shown.intermediate_size, "rows of the MLP"),
+        ("vocab_size", shown.vocab_size, "rows of the embedding"),
+    ):
+        if size is not None and config.get(name) != size:
+            yield Change("sizes", f"set {name} to {size}, as the {what} have it", ((name, size),))
 
 
 def _quantised(facts: Facts) -> bool:

@@ -27,11 +27,7 @@ def _context(subject: Subject) -> Iterator[Finding]:
     model = subject.model
     theirs = model.max_position_embeddings if model is not None else None
     statement = next(
-        (
-            s
-            for s in subject.release.contexts
-            if s.get("runner") in (None, subject.release.runner)
-        ),
+        (s for s in subject.release.contexts if s.get("runner") in (None, subject.release.runner)),
         None,
     )
     if model is None or theirs is None or statement is None:

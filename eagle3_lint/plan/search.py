@@ -8,6 +8,7 @@ on are taken back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import gt
 
 from eagle3_lint.checks.spelling import spellings
 from eagle3_lint.diagnostic import Applicability, Edit, Fix
@@ -131,10 +132,20 @@ class Planner:
                 yield fix
 
     def _respelled(self, draft: Edited) -> Iterator[Edited]:
+        """The draft in every usual spelling by which no target loses a tensor.
+
+        A tensor that does not fit must not be renamed away: dropped, it would only be missed.
+        """
+        lost = self._lost(draft)
         for names in spellings(list(draft.facts.tensors)):
             further = _then(draft, (Edit.rename(old, new) for old, new in names.items()))
-            if further is not None:
+            if further is not None and not any(map(gt, self._lost(further), lost)):
                 yield further
+
+    def _lost(self, draft: Edited) -> tuple[int, ...]:
+        """How many tensors find no parameter by their name, for each target."""
+        examiner = Examiner(draft.facts, self.question)
+        return tuple(examiner.lost(target) for target in self.wish.targets)
 
     def _pruned(self, draft: Edited) -> Edited:
         """The state without edits that make no target better."""
