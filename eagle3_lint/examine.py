@@ -42,7 +42,7 @@ from eagle3_lint.simulate.result import Load
 from eagle3_lint.support import SupportTable
 from eagle3_lint.target_model import TargetModel
 from eagle3_lint.trained import Trained, trained_states
-from eagle3_lint.vocabulary import vocabulary_map
+from eagle3_lint.vocabulary import VocabularyMap, vocabulary_map
 
 if TYPE_CHECKING:
     from eagle3_lint.probe.patch import Patch
@@ -107,15 +107,21 @@ def outside_names(config: Mapping[str, object], model: TargetModel | None) -> di
 class Examiner:
     """Examines one draft; what does not depend on the target is worked out once."""
 
-    def __init__(self, facts: Facts, question: Question) -> None:
+    def __init__(self, facts: Facts, question: Question, like: Examiner | None = None) -> None:
+        """Prepare to examine.
+
+        Args:
+            like: an examiner of the same draft in another state; what it knows of the rules and of
+                the values in d2t holds for this one too.
+        """
         self.facts, self.question = facts, question
-        self.catalogue = Catalogue(question.rules)
+        self.catalogue: Catalogue = like.catalogue if like else Catalogue(question.rules)
         self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
         self.producer = recognise(facts, question.rules)
         self.trained = self._trained()
-        self.vocabulary = vocabulary_map(facts)
-        self.classes = ConfigClassTable(question.rules)
-        self.support = SupportTable(question.rules)
+        self.vocabulary: VocabularyMap | None = like.vocabulary if like else vocabulary_map(facts)
+        self.classes: ConfigClassTable = like.classes if like else ConfigClassTable(question.rules)
+        self.support: SupportTable = like.support if like else SupportTable(question.rules)
         named = facts.config.get("architectures")
         self._written = str(named[0]) if isinstance(named, list) and named else ""
         self._resolutions: dict[tuple[int, int, bool], Resolution] = {}

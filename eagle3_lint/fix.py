@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eagle3_lint.check import prepare
@@ -20,7 +21,7 @@ from eagle3_lint.releases import Target, bare_runtimes
 from eagle3_lint.report.model import CheckpointReport, Report, Result
 from eagle3_lint.write import Seen, Undone, Written, apply, recover, seen
 from eagle3_lint.write import undo as write_undo
-from eagle3_lint.write.change import FolderChange
+from eagle3_lint.write.change import FolderChange, TextChange
 
 _INDEX = ".safetensors.index.json"
 Progress = Callable[[int, int], None]
@@ -127,8 +128,8 @@ def fix(
     )
     if diff or (not result.edits and output is None):
         return result
-    change = _change(plan.draft, looked)
     where = Path(output) if output is not None else None
+    change = _change(plan.draft, looked, where)
     written = apply(change, output=where, journal=journal, progress=progress)
     return FixResult(
         result.path, result.edits, result.before, result.after, result.left, result.conflicts,
@@ -171,15 +172,17 @@ def _look(folder: Path) -> dict[str, Seen]:
     return found
 
 
-def _change(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
+def _change(draft: Edited, looked: dict[str, Seen], output: Path | None) -> FolderChange:
     folder = Path(draft.original.path)
     renames = {old: new for old, new in draft.names.items() if old != new}
-    touched = renames or len(draft.names) < len(draft.original.tensors)
-    if touched and draft.original.weights_format != "safetensors":
-        raise InputError(
-            f"{folder}: the weights are a torch file, whose names cannot be changed in place; save"
-            " them as safetensors first (save_pretrained does)"
-        )
+    touched = bool(renames) or len(draft.names) < len(draft.original.tensors)
+    if touched and draft.original.weights_format == "torch":
+        if output is None:
+            raise InputError(
+                f"{folder}: the weights are a torch file, whose names cannot be changed in place;"
+                " --output DIR writes the draft as safetensors"
+            )
+        return _converted(draft, looked)
     files = sorted({t.file for t in draft.original.tensors.values()}) if touched else []
     headers = {file: read_header_text(folder / file) for file in files}
     index = next((name for name in looked if name.endswith(_INDEX)), None)
@@ -191,6 +194,28 @@ def _change(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
         tuple(looked.values()),
         title(draft.edits()),
     )
+
+
+def _converted(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
+    """The same with safetensors in the place of torch files."""
+    from eagle3_lint.load.conversion import as_safetensors
+
+    folder = Path(draft.original.path)
+    files = sorted({t.file for t in draft.original.tensors.values()})
+    left = [*files, *(n for n in draft.original.files if n.endswith(".bin.index.json"))]
+    # All of them are read from end to end in any case.
+    looked = {**looked, **{file: seen(folder, file) for file in left}}
+    try:
+        content = as_safetensors([folder / file for file in files], draft.names)
+    except Exception as error:
+        raise InputError(f"{folder}: torch cannot read the weights again: {error}") from error
+    change = folder_change(draft, {}, None, tuple(looked.values()), title(draft.edits()))
+    texts = (
+        *change.texts,
+        TextChange("model.safetensors", content),
+        *(TextChange(file, None) for file in left),
+    )
+    return replace(change, texts=texts)
 
 
 def title(edits: Sequence[Edit]) -> str:

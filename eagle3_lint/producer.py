@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,16 @@ def _matches(facts: Facts, mark: Mapping[str, Any]) -> bool:
     return all(conditions)
 
 
+@cache
+def _producers(rules: Path | None) -> tuple[Mapping[str, Any], ...]:
+    folder = (rules_folder() if rules is None else rules) / "producers"
+    return tuple(read_toml(path) for path in sorted(folder.glob("*.toml")))
+
+
 def recognise(facts: Facts, rules: Path | None = None) -> ProducerReport:
     """The producer with the surest mark that fits; certain marks before likely ones."""
-    folder = (rules_folder() if rules is None else rules) / "producers"
     likely: ProducerReport | None = None
-    for path in sorted(folder.glob("*.toml")):
-        raw = read_toml(path)
+    for raw in _producers(rules):
         for mark in raw["mark"]:
             if not _matches(facts, mark):
                 continue
@@ -63,6 +68,6 @@ def convention(producer: ProducerReport, rules: Path | None = None) -> str | Non
     """What a producer's layer ids mean (``output`` or ``input``); None unless it is certain."""
     if producer.confidence != "certain":
         return None
-    folder = (rules_folder() if rules is None else rules) / "producers"
-    means: str | None = read_toml(folder / f"{producer.name}.toml").get("ids_mean")
-    return means
+    return next(
+        (raw.get("ids_mean") for raw in _producers(rules) if raw["producer"] == producer.name), None
+    )

@@ -60,7 +60,7 @@ def vocabulary_map(facts: Facts) -> VocabularyMap | None:
     offsets = facts.d2t
     if offsets is None or not len(offsets) or isinstance(offsets[0], float):
         return None
-    values = [int(value) for value in offsets]
+    values: list[int] = list(offsets)  # type: ignore[arg-type]
     goals = list(map(add, values, range(len(values))))
     lowest, highest = min(goals), max(goals)
     marked, unmarked = _marks(facts.t2d, goals, lowest, highest)

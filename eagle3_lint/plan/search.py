@@ -60,6 +60,7 @@ class Planner:
 
     def __init__(self, draft: Edited, question: Question, wish: Wish) -> None:
         self.draft, self.question, self.wish = draft, question, wish
+        self._first = Examiner(draft.facts, question)
         self._examined: dict[object, tuple[Result, ...]] = {}
         self._reached: dict[object, int] = {}
         self._before = self.standings(draft)
@@ -82,7 +83,7 @@ class Planner:
     def results(self, draft: Edited) -> tuple[Result, ...]:
         """What each target does with a state."""
         if draft.key not in self._examined:
-            examiner = Examiner(draft.facts, self.question)
+            examiner = Examiner(draft.facts, self.question, self._first)
             self._examined[draft.key] = tuple(examiner.examine(t) for t in self.wish.targets)
         return self._examined[draft.key]
 
@@ -103,7 +104,7 @@ class Planner:
         if not self.wish.widely:
             return 0
         if draft.key not in self._reached:
-            examiner = Examiner(draft.facts, self.question)
+            examiner = Examiner(draft.facts, self.question, self._first)
             self._reached[draft.key] = sum(examiner.loading(r) for r in self.wish.widely)
         return self._reached[draft.key]
 
@@ -144,7 +145,7 @@ class Planner:
 
     def _lost(self, draft: Edited) -> tuple[int, ...]:
         """How many tensors find no parameter by their name, for each target."""
-        examiner = Examiner(draft.facts, self.question)
+        examiner = Examiner(draft.facts, self.question, self._first)
         return tuple(examiner.lost(target) for target in self.wish.targets)
 
     def _pruned(self, draft: Edited) -> Edited:

@@ -161,3 +161,28 @@ def test_a_damaged_file_is_left_alone(layers: Path) -> None:
     assert code == 1
     assert contents(layers) == before
     assert "E3L002" in told
+
+
+def test_a_torch_file_becomes_safetensors_on_the_way_out(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import load_file
+
+    draft = write_case(LAYERS, tmp_path / "draft")
+    state = load_file(draft / "model.safetensors")
+    (draft / "model.safetensors").unlink()
+    torch.save(state, draft / "pytorch_model.bin")
+    code, told = run("fix", draft, "-t", "sglang==0.5.9")
+    assert code == 2
+    assert "--output DIR writes the draft as safetensors" in told
+    out = tmp_path / "fixed"
+    code, told = run("fix", draft, "-t", "sglang==0.5.9", "--output", out)
+    assert code == 0, told
+    assert sorted(p.name for p in out.iterdir()) == ["config.json", "model.safetensors"]
+    written = load_file(out / "model.safetensors")
+    assert {n.replace("midlayer.", "layers.0."): t.dtype for n, t in written.items()} == {
+        n: t.dtype for n, t in state.items()
+    }
+    assert all(
+        torch.equal(t, state[n.replace("midlayer.", "layers.0.")]) for n, t in written.items()
+    )
+    assert (draft / "pytorch_model.bin").exists()
