@@ -22,16 +22,8 @@ RELEASES = [
     for runtime in known_runtimes()
     for release in runtime_file(runtime).releases
 ]
-#: Disputes of the first vLLM releases that docs/conformance.md explains: outcome of the runtime's
-#: run beside what its source says. They are few, and named by release.
-DISPUTED = {"vllm": {"0.8.5", "0.8.5.post1", "0.9.0", "0.9.0.1", "0.9.1"}}
-
-
 @pytest.mark.parametrize(("runtime", "release"), RELEASES)
-def test_release(runtime: str, release: str, request: pytest.FixtureRequest) -> None:
-    if release in DISPUTED.get(runtime, ()):
-        reason = "two causes of disagreement are disputed (docs/conformance.md)"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+def test_release(runtime: str, release: str) -> None:
     found: list[Disagreement] = compare(
         runtime, release, answers(runtime, release), asked(runtime, release)
     )

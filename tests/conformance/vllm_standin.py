@@ -21,7 +21,11 @@ AnyAttention: Any = None
 
 
 class AnyImplementation:
-    """An attention implementation that computes nothing."""
+    """An attention implementation that computes nothing.
+
+    It refuses the heads that every one of vLLM's own refuses in its constructor (0.8.5
+    v1/attention/backends/flash_attn.py:459, flashinfer.py:523, triton_attn.py:92, pallas.py:117).
+    """
 
     supports_quant_query_input = False
     can_return_lse_for_decode = True
@@ -29,7 +33,12 @@ class AnyImplementation:
     dcp_world_size = 1
     dcp_rank = 0
 
-    def __init__(self, *_: Any, **options: Any) -> None:
+    def __init__(
+        self, num_heads: int = 1, *given: Any, num_kv_heads: int | None = None, **options: Any
+    ) -> None:
+        # By position: head_size, scale, num_kv_heads.
+        kv_heads = num_kv_heads or (given[2] if len(given) > 2 else num_heads)
+        assert num_heads % kv_heads == 0
         self.options = options
 
     def __getattr__(self, name: str) -> Any:

@@ -1,7 +1,7 @@
 """Every draft of the conformance corpus is fixed, checked, fixed again, and taken back.
 
-Each draft goes through one of the targets here; all of them through all with
-``EAGLE3_LINT_FIX=all`` (minutes).
+An eighth of the drafts goes through one of the targets each; all of them through all with
+``EAGLE3_LINT_FIX=all`` (minutes; docs/conformance.md has when that was last done).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CASES = [
     pytest.param(case, targets, id=f"{case.name} for {' and '.join(targets)}")
     for number, case in enumerate(cases())
     for place, targets in enumerate(TARGETS)
-    if EVERY or number % len(TARGETS) == place
+    if EVERY or (number % 8 == 0 and number // 8 % len(TARGETS) == place)
 ]
 
 
