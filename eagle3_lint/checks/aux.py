@@ -50,7 +50,9 @@ def _out_of_range(subject: Subject) -> Iterator[Finding]:
     layers = subject.model.num_hidden_layers if subject.model is not None else None
     if layers is None or subject.fed.states is None:
         return
-    last = layers if subject.release.aux.get("last_state", True) else layers - 1
+    can = subject.release.aux.get("last_state")
+    assert subject.model is not None
+    last = layers if can is None or subject.model.architecture in can else layers - 1
     beyond = tuple(s for s in subject.fed.states if not 0 <= s <= last)
     if beyond:
         yield Finding(

@@ -47,7 +47,8 @@ def test_the_nearest_file_counts(project: Path, name: str) -> None:
     assert result.exit_code == 0
     [found] = results(result)
     assert found["target"] == {"runtime": "sglang", "release": "0.5.9", "model": "llama-3.1-8b"}
-    assert {d["rule"] for d in found["diagnostics"]} == {"E3L201"}
+    # The draft of the tests has fewer positions than Llama 3.1.
+    assert {d["rule"] for d in found["diagnostics"]} == {"E3L201", "E3L501"}
 
 
 def test_the_command_line_wins(project: Path) -> None:

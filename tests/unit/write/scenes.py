@@ -60,8 +60,8 @@ def _files(sharded: bool) -> dict[str, bytes]:
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    raw = path.read_bytes()
-    found: dict[str, Any] = json.loads(raw[8 : 8 + struct.unpack_from("<Q", raw)[0]])
+    with path.open("rb") as file:
+        found: dict[str, Any] = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     return found
 
 

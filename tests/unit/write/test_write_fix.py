@@ -211,6 +211,23 @@ def test_mode_owner_and_attributes_stay(place: Path, kind: str) -> None:
     assert picture(folder) == before
 
 
+def test_no_access_list_is_inherited(tmp_path: Path) -> None:
+    """A folder's default list is for new files; the file that is replaced may be without."""
+    folder = draft(tmp_path / "draft")
+    wanted = change(folder, "moves")
+    # Version 2; owner, user 12345, group, mask, others: tag, permissions, id.
+    entries = [(1, 7, -1), (2, 7, 12345), (4, 5, -1), (16, 7, -1), (32, 5, -1)]
+    raw = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(folder, "system.posix_acl_default", raw)
+    except OSError:
+        pytest.skip("no access lists here")
+    apply(wanted)
+    assert "system.posix_acl_access" in os.listxattr(folder / SIDE)
+    for file in (WEIGHTS, CONFIG):
+        assert "system.posix_acl_access" not in os.listxattr(folder / file)
+
+
 def test_only_the_last_fix_is_kept(place: Path) -> None:
     folder = draft(place / "draft")
     apply(change(folder, "moves"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -25,7 +26,7 @@ HEADER = Entry(
     old_header=framed(b"{}", 32),  # 32 is a space, which no padding may swallow
     new_header=framed(b'{"a":1}  \n', 4128),
 )
-CREATED = Entry("caf\udce9.json", 1, "create", None, 3, "ef")
+CREATED = Entry("caf\udce9.json", 1, "create", None, 3, "ef", 5)
 JOURNAL = Journal("rename äöü", (HEADER, CREATED))
 
 
@@ -45,7 +46,7 @@ def test_the_format() -> None:
                 "slot": 0,
                 "way": "header",
                 "old": [100, 2, 3, "ab"],
-                "new": [4196, "cd"],
+                "new": [4196, "cd", None],
                 "headers": [[0, 10], [10, 28]],
                 "keeps_old": False,
             },
@@ -54,7 +55,7 @@ def test_the_format() -> None:
                 "slot": 1,
                 "way": "create",
                 "old": None,
-                "new": [3, "ef"],
+                "new": [3, "ef", 5],
                 "headers": [[28, 28], [28, 28]],
                 "keeps_old": False,
             },
@@ -179,6 +180,34 @@ def test_a_file_of_somebody_else_beside_the_journal_stays(place: Path) -> None:
 
 
 # -- an interrupted fix that somebody went on from -------------------------------------------------
+
+
+def test_data_that_somebody_changed_are_not_lost(place: Path) -> None:
+    """Of a new weights file only the header is hashed; its time tells the rest."""
+    folder = draft(place / "draft")
+    interrupted(change(folder, "moves"))
+    path = folder / WEIGHTS
+    theirs = path.read_bytes()[:-1] + b"?"
+    path.write_bytes(theirs)
+    os.utime(path, ns=(0, 1))
+    with pytest.raises(InputError, match=r"model\.safetensors: it was changed"):
+        recover(folder)
+    assert path.read_bytes() == theirs
+
+
+@pytest.mark.parametrize("kind", ["fits", "grows"])
+def test_a_recovery_in_place_keeps_the_data_as_they_are(place: Path, kind: str) -> None:
+    folder = draft(place / "draft")
+    old = (folder / WEIGHTS).read_bytes()
+    interrupted(change(folder, kind))
+    path = folder / WEIGHTS
+    if (folder / NAME / "was-1-0").exists():
+        pytest.skip("streamed here")
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"?")
+    recover(folder)
+    assert path.read_bytes() == old[:-1] + b"?"
 
 
 @pytest.mark.parametrize("kind", ["fits", "grows", "moves"])
