@@ -186,8 +186,12 @@ class Examiner:
             is_model=self.support.registered(target.runtime, target.release)(self._written),
         )
 
-    def examine(self, target: Target) -> Result:
-        """What the target would do with the draft, in words."""
+    def examine(self, target: Target, spans: bool = True) -> Result:
+        """What the target would do with the draft, in words.
+
+        Args:
+            spans: also say which other releases load it, for which all of them are played.
+        """
         model = self.question.model
         named = TargetReport(target.runtime, target.release, model.name if model else None)
         if not target.known:
@@ -202,7 +206,7 @@ class Examiner:
             load=_load_report(subject),
             aux=_aux_report(subject),
             diagnostics=tuple(d for d in (*self.container, *diagnostics) if self._wanted(d)),
-            loads_in=() if _clean(subject.load) else self.loads_in(target.runtime),
+            loads_in=self.loads_in(target.runtime) if spans and not _clean(subject.load) else (),
         )
 
     def loads_in(self, runtime: str) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ class FixResult:
     Attributes:
         path: the draft's folder.
         edits: every change, once.
-        before, after: what the targets do with the draft on disk and with the edited one.
+        before, after: what the targets do with the draft on disk and with the edited one; which
+            other releases load it is said of the edited one alone.
         left: fixes of findings that remain: manual ones, and unsafe ones that were not allowed.
         conflicts: targets that cannot be had together with the others.
         written: what was written; None when there was nothing to write, or it was only shown.

@@ -61,6 +61,7 @@ class Planner:
     def __init__(self, draft: Edited, question: Question, wish: Wish) -> None:
         self.draft, self.question, self.wish = draft, question, wish
         self._first = Examiner(draft.facts, question)
+        self._examiners: dict[object, Examiner] = {draft.key: self._first}
         self._examined: dict[object, tuple[Result, ...]] = {}
         self._reached: dict[object, int] = {}
         self._before = self.standings(draft)
@@ -68,10 +69,13 @@ class Planner:
     def plan(self) -> Plan:
         """The best state, pruned."""
         candidates = [self.draft, *self._repaired(self.draft)]
-        candidates += [state for end in candidates[-1:] for state in self._respelled(end)]
+        end = candidates[-1]
+        # Another spelling can serve targets that contradict each other, or more releases.
+        if self.wish.widely or any(errors or rank for errors, rank, _ in self.standings(end)):
+            candidates += self._respelled(end)
         best = min(candidates, key=self._score)
         best = self._pruned(best)
-        results = self.results(best)
+        results = self.told(best)
         left: list[Fix] = []
         for diagnostic in (d for r in results for d in r.diagnostics):
             if diagnostic.fix is not None and diagnostic.fix not in left:
@@ -83,9 +87,22 @@ class Planner:
     def results(self, draft: Edited) -> tuple[Result, ...]:
         """What each target does with a state."""
         if draft.key not in self._examined:
-            examiner = Examiner(draft.facts, self.question, self._first)
-            self._examined[draft.key] = tuple(examiner.examine(t) for t in self.wish.targets)
+            examiner = self._examiner(draft)
+            self._examined[draft.key] = tuple(
+                examiner.examine(target, spans=False) for target in self.wish.targets
+            )
         return self._examined[draft.key]
+
+    def told(self, draft: Edited) -> tuple[Result, ...]:
+        """The same with everything that a report says."""
+        examiner = self._examiner(draft)
+        return tuple(examiner.examine(target) for target in self.wish.targets)
+
+    def _examiner(self, draft: Edited) -> Examiner:
+        """The examiner of a state, with what it has played so far."""
+        if draft.key not in self._examiners:
+            self._examiners[draft.key] = Examiner(draft.facts, self.question, self._first)
+        return self._examiners[draft.key]
 
     def standings(self, draft: Edited) -> tuple[Standing, ...]:
         """How each target stands."""
@@ -104,7 +121,7 @@ class Planner:
         if not self.wish.widely:
             return 0
         if draft.key not in self._reached:
-            examiner = Examiner(draft.facts, self.question, self._first)
+            examiner = self._examiner(draft)
             self._reached[draft.key] = sum(examiner.loading(r) for r in self.wish.widely)
         return self._reached[draft.key]
 
@@ -145,7 +162,7 @@ class Planner:
 
     def _lost(self, draft: Edited) -> tuple[int, ...]:
         """How many tensors find no parameter by their name, for each target."""
-        examiner = Examiner(draft.facts, self.question, self._first)
+        examiner = self._examiner(draft)
         return tuple(examiner.lost(target) for target in self.wish.targets)
 
     def _pruned(self, draft: Edited) -> Edited:
@@ -164,12 +181,23 @@ def standing(result: Result) -> Standing:
 
 
 def _groups(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
-    """Edits that are taken back together: each by itself, and all renames at once."""
-    renames = [e for e in edits if e.op == "rename_tensor"]
-    if renames:
-        yield renames
+    """Edits that are taken back together: renames of one beginning, and each other by itself."""
+    renames: dict[tuple[str, str], list[Edit]] = {}
     for edit in edits:
-        yield [edit]
+        if edit.op == "rename_tensor":
+            renames.setdefault(_beginnings(edit), []).append(edit)
+        else:
+            yield [edit]
+    yield from renames.values()
+
+
+def _beginnings(edit: Edit) -> tuple[str, str]:
+    """What a rename takes off the front of a name and what it puts there."""
+    fields = dict(edit.fields)
+    old, new = str(fields["tensor"]), str(fields["to"])
+    while old and new and old[-1] == new[-1]:
+        old, new = old[:-1], new[:-1]
+    return old, new
 
 
 def _then(draft: Edited, edits: Iterable[Edit]) -> Edited | None:
