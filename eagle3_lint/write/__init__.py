@@ -14,6 +14,7 @@ every command: it costs a system call or two unless something was interrupted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,10 @@ def apply(
     disk: Disk | None = None,
 ) -> Written:
     """Carry out a change: all of it, or nothing.
+
+    Weights whose data stay whole cost a few kilobytes, or a copy where their file system cannot
+    move them; nothing but kilobytes stays. Weights whose data change are written anew, and the old
+    file is kept in ``.eagle3-lint`` until the next fix or an undo: as many bytes again.
 
     Args:
         output: write the whole draft to this new folder instead, and only read the old one.
@@ -118,7 +123,7 @@ def recover(folder: Path, *, disk: Disk | None = None) -> Recovered | None:
         Refused: it cannot be taken back as things are; the line says what to do.
         WriteFailed: the system failed; the fix is still pending.
     """
-    if not (folder / ".eagle3-lint").exists():
+    if not os.path.exists(os.path.join(folder, ".eagle3-lint")):
         return None
     from eagle3_lint.write.disk import Disk
     from eagle3_lint.write.errors import refusing
@@ -130,7 +135,7 @@ def recover(folder: Path, *, disk: Disk | None = None) -> Recovered | None:
 
 def pending(folder: Path) -> bool:
     """Whether a fix or an undo was interrupted (or is at work) in a folder."""
-    if not (folder / ".eagle3-lint").exists():
+    if not os.path.exists(os.path.join(folder, ".eagle3-lint")):
         return False
     from eagle3_lint.write.workshop import read_state
 

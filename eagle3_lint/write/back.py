@@ -23,9 +23,7 @@ from eagle3_lint.write.look import seen_open
 from eagle3_lint.write.users import can_shift, sole_user
 from eagle3_lint.write.workshop import NAME, Workshop
 
-_BY_HAND = (
-    f"delete the folder {NAME} to keep the draft as it is, or restore the file and try again"
-)
+_BY_HAND = f"delete the folder {NAME} to keep the draft as it is, or restore the file and try again"
 Progress = Callable[[int, int], None] | None
 
 
@@ -67,7 +65,6 @@ def put_together(
         copying = Copying(size - len(entry.new_header), progress)
         compose(disk, temporary, parts, source, copying, name=entry.file)
     disk.rename(temporary, target)
-    shop.sync()
 
 
 def _changed(file: str) -> Refused:
@@ -155,6 +152,8 @@ def _put_back(disk: Disk, folder: Path, shop: Workshop, entry: Entry) -> None:
             return
         if entry.way == "remove" or not is_new(path, entry):
             raise _changed(entry.file)
+        if path.stat().st_mtime_ns != entry.new_mtime_ns:
+            raise _changed(entry.file)  # perhaps in its data, of which nothing is hashed
     assert entry.old is not None
     _restore_time(disk, aside, entry.old)
     disk.rename(aside, path)

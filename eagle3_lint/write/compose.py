@@ -19,6 +19,7 @@ from eagle3_lint.write.users import block_size
 _CHUNK = 64 << 20
 #: Free bytes to leave for the journal, small texts and the file system's own records.
 SLACK = 1 << 20
+_ACCESS = "system.posix_acl_access"
 _NOT_OURS = "it belongs to another user, and a new file in its place would be yours"
 
 
@@ -108,14 +109,18 @@ def keep_attributes(disk: Disk, source: int, target: int) -> None:
     """Give ``target`` the mode and extended attributes, so also the access list, of ``source``."""
     if hasattr(os, "fchmod"):
         disk.chmod(target, stat.S_IMODE(os.fstat(source).st_mode))
-    if hasattr(os, "listxattr"):
-        for attribute in _attributes(source):
-            try:
-                disk.setxattr(target, attribute, os.getxattr(source, attribute))
-            except OSError as error:
-                # The kernel labels files itself (security.*); only what users set must be kept.
-                if attribute.startswith("user.") or error.errno not in UNSUPPORTED:
-                    raise
+    if not hasattr(os, "listxattr"):
+        return
+    old, new = _attributes(source), _attributes(target)
+    for attribute in old:
+        try:
+            disk.setxattr(target, attribute, os.getxattr(source, attribute))
+        except OSError as error:
+            # The kernel labels files itself (security.*); only what users set must be kept.
+            if attribute.startswith("user.") or error.errno not in UNSUPPORTED:
+                raise
+    if _ACCESS in new and _ACCESS not in old:
+        disk.removexattr(target, _ACCESS)  # the folder's default, which the old file is without
 
 
 def _attributes(fd: int) -> list[str]:

@@ -127,6 +127,9 @@ class Disk:
     def setxattr(self, fd: int, name: str, value: bytes) -> None:
         os.setxattr(fd, name, value)
 
+    def removexattr(self, fd: int, name: str) -> None:
+        os.removexattr(fd, name)
+
     def utime(self, path: Path, mtime_ns: int) -> None:
         """Set the time of the last change; the time of access stays."""
         os.utime(path, ns=(os.stat(path).st_atime_ns, mtime_ns))

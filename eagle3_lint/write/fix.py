@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from eagle3_lint.errors import InputError
@@ -133,7 +134,7 @@ def _attempt(
         raise
     # The fix is complete; what cannot be cleared away now will be by the next command.
     with suppress(OSError):
-        if jobs or not keep_journal:
+        if jobs:
             _clear(disk, folder, shop, keep_journal)
     return Written(
         folder=folder,
@@ -150,16 +151,20 @@ def _write(
     shop.open()
     copying = Copying(sum(job.copies for job in jobs), progress)
     written: dict[str, tuple[Step, int]] = {}
+    entries: list[Entry] = []
     for job in jobs:
         before = disk.written
-        written[job.entry.file] = (_prepare(disk, folder, shop, job, copying), 0)
-        written[job.entry.file] = (written[job.entry.file][0], disk.written - before)
-    shop.begin(Journal(title, tuple(job.entry for job in jobs)))
-    for job in jobs:
+        step = _prepare(disk, folder, shop, job, copying)
+        written[job.entry.file] = (step, disk.written - before)
+        new = shop.slot("new", job.entry.slot)
+        mtime_ns = None if job.parts is None else new.stat().st_mtime_ns
+        entries.append(replace(job.entry, new_mtime_ns=mtime_ns))
+    shop.begin(Journal(title, tuple(entries)))
+    for entry in entries:
         before = disk.written
-        carry_out(disk, folder, shop, job.entry)
-        step, count = written[job.entry.file]
-        written[job.entry.file] = (step, count + disk.written - before)
+        carry_out(disk, folder, shop, entry)
+        step, count = written[entry.file]
+        written[entry.file] = (step, count + disk.written - before)
     disk.fsync_folder(folder)
     shop.sync()
     shop.complete(

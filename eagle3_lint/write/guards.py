@@ -36,8 +36,11 @@ def check_change(change: FolderChange) -> None:
             raise ValueError(f"{text.file}: nothing to remove was seen")
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, instead: str = _OUTPUT) -> None:
     """The folder can be written to.
+
+    Args:
+        instead: what to do when it cannot.
 
     Raises:
         Refused: it cannot.
@@ -51,11 +54,14 @@ def check_folder(folder: Path) -> None:
     if not stat.S_ISDIR(mode):
         raise Refused(f"{folder}: not a folder; give the draft's folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise Refused(f"{folder}: you may not write there; {_OUTPUT}")
+        raise Refused(f"{folder}: you may not write there; {instead}")
 
 
-def check_file(folder: Path, file: str) -> None:
+def check_file(folder: Path, file: str, instead: str = _OUTPUT) -> None:
     """A file can be changed without changing anything else.
+
+    Args:
+        instead: what to do when it cannot.
 
     Raises:
         Refused: it cannot.
@@ -71,14 +77,14 @@ def check_file(folder: Path, file: str) -> None:
             what = f"a link into a Hub cache ({target}), whose files several revisions share"
         else:
             what = f"a link ({target}), and what it leads to may be in use elsewhere"
-        raise Refused(f"{file}: {what}; {_OUTPUT}")
+        raise Refused(f"{file}: {what}; {instead}")
     if not stat.S_ISREG(status.st_mode):
-        raise Refused(f"{file}: not a regular file; {_OUTPUT}")
+        raise Refused(f"{file}: not a regular file; {instead}")
     if status.st_nlink > 1:
         names = status.st_nlink
-        raise Refused(f"{file}: it has {names} names (hard links), and all would change; {_OUTPUT}")
+        raise Refused(f"{file}: it has {names} names (hard links), and all would change; {instead}")
     if not os.access(path, os.W_OK):
-        raise Refused(f"{file}: you may not write to it; make it writable, or {_OUTPUT}")
+        raise Refused(f"{file}: you may not write to it; make it writable, or {instead}")
 
 
 def check_seen(folder: Path, known: tuple[Seen, ...]) -> None:

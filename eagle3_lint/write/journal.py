@@ -33,6 +33,7 @@ class Entry:
         old: the file before the fix; None when it creates the file.
         new_size: bytes of the file after it; 0 when it removes the file.
         new_sha256: as :class:`Seen` has it, of the new file.
+        new_mtime_ns: likewise, of a new file that is put in the old one's place.
         old_header: the first 8 + N bytes before the fix, of a weights file whose data stay whole.
         new_header: likewise after it.
         keeps_old: the old file is kept until the fix can no longer be taken back, since the new
@@ -45,6 +46,7 @@ class Entry:
     old: Seen | None
     new_size: int
     new_sha256: str
+    new_mtime_ns: int | None = None
     old_header: bytes = b""
     new_header: bytes = b""
     keeps_old: bool = False
@@ -78,7 +80,7 @@ def dump(journal: Journal) -> bytes:
             "slot": entry.slot,
             "way": entry.way,
             "old": None if entry.old is None else _seen(entry.old),
-            "new": [entry.new_size, entry.new_sha256],
+            "new": [entry.new_size, entry.new_sha256, entry.new_mtime_ns],
             "headers": [put(_packed(entry.old_header)), put(_packed(entry.new_header))],
             "keeps_old": entry.keeps_old,
         }
@@ -128,6 +130,7 @@ def _entry(data: dict[str, Any], blobs: bytes) -> Entry:
         old=None if data["old"] is None else Seen(data["file"], *data["old"]),
         new_size=data["new"][0],
         new_sha256=data["new"][1],
+        new_mtime_ns=data["new"][2],
         old_header=_unpacked(blobs[old_begin:old_end]),
         new_header=_unpacked(blobs[new_begin:new_end]),
         keeps_old=data["keeps_old"],

@@ -17,6 +17,8 @@ from eagle3_lint.write.result import Recovered, Undone
 from eagle3_lint.write.users import can_shift, sole_user
 from eagle3_lint.write.workshop import NAME, Workshop, read_state, sweep
 
+_BY_HAND = "restore the draft from a copy"
+
 
 def undo_last(folder: Path, *, progress: Progress, disk: Disk) -> Undone:
     """Take the last fix of a folder back; an interrupted one counts as the last.
@@ -28,7 +30,7 @@ def undo_last(folder: Path, *, progress: Progress, disk: Disk) -> Undone:
     begun = disk.written
     if not read_state(folder).names:
         raise Refused(f"{folder}: no fix to take back here")
-    guards.check_folder(folder)
+    guards.check_folder(folder, _BY_HAND)
     with locked(folder):
         state = read_state(folder)
         if state.pending is not None:
@@ -142,11 +144,9 @@ def _check_untouched(folder: Path, shop: Workshop, entry: Entry, mtime_ns: int |
         if os.path.lexists(path):
             raise Refused(f"{entry.file}: it is there again since the fix removed it; no undo")
         return
-    guards.check_file(folder, entry.file)
+    guards.check_file(folder, entry.file, _BY_HAND)
     if not is_new(path, entry):
-        raise Refused(
-            f"{entry.file}: it was changed after the fix; no undo, restore it from a copy"
-        )
+        raise Refused(f"{entry.file}: it was changed after the fix; no undo; {_BY_HAND}")
     # The data of a large file are not read again; their time tells.
     status = path.stat()
     if entry.file.endswith(".safetensors") and status.st_mtime_ns != mtime_ns:

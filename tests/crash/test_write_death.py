@@ -7,9 +7,11 @@ a recovery from either, and for one that follows another fix.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,7 @@ from tests.unit.write.scenes import (
     change,
     contents,
     draft,
+    failure,
     looked,
     picture,
 )
@@ -184,6 +187,11 @@ def test_in_a_fix_that_keeps_no_journal(place: Path, kind: str) -> None:
         if not died:
             assert contents(folder) == drafts.after
             assert not (folder / NAME).exists()
+        # Killed while it cleared away, the fix can still be undone, or not at all.
+        if contents(folder) == drafts.after:
+            refused = failure(lambda folder=folder: undo(folder))
+            assert refused is None or "no fix to take back" in str(refused)
+            assert contents(folder) == (drafts.before if refused is None else drafts.after)
 
 
 @EVERY_STEP
@@ -231,6 +239,31 @@ def test_while_a_reader_keeps_the_file_open(place: Path) -> None:
         assert not pending(folder)
         if contents(folder) != drafts.after:
             assert picture(folder) == before
+
+
+class OneNameDisk(DyingDisk):
+    """A file cannot have two names here, so its name is free for an instant."""
+
+    def before(self, name: str, arguments: tuple[Any, ...]) -> None:
+        super().before(name, arguments)
+        if name == "link":
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+@pytest.mark.parametrize("kind", ["fits", "moves"])
+def test_where_a_file_has_one_name_only(place: Path, kind: str) -> None:
+    drafts = Drafts(place, kind)
+    died, number = True, 0
+    while died:
+        number += 1
+        folder = drafts.old()
+        before = picture(folder)
+        died = dies(drafts.fix(folder), OneNameDisk(number))
+        recover(folder)
+        assert contents(folder) in (drafts.before, drafts.after)
+        if contents(folder) == drafts.after:
+            undo(folder)
+        assert picture(folder) == before
 
 
 def test_in_a_new_folder(place: Path) -> None:

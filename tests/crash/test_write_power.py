@@ -1,9 +1,9 @@
 """Power is lost at any moment: what was not synced is gone, in part or altogether.
 
 A fix is recorded call by call. Then, for every moment, the disk is rebuilt as it may be after a
-loss of power: of the changes of names, a disk keeps all up to some point that lies after the last
-synced one (file systems with a journal keep their order); of the bytes written, it keeps those that
-were synced, and of the others all or none. The next start must make of it the old draft or the new
+loss of power: of the changes of names in a folder, a disk keeps all up to some point, and at least
+those before the folder was last synced; of the bytes written, it keeps those that were synced, and
+of the others all or none. The next start must make of it the old draft or the new
 one, and once the fix has returned, the new one.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -35,6 +36,18 @@ class Call(NamedTuple):
     kind: str
     what: object
     redo: tuple[Any, ...]
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """The folders whose names it changes."""
+        if self.kind != "name":
+            return frozenset()
+        name, *paths = self.redo
+        if name == "open":
+            paths = paths[:1]
+        if name == "link":
+            paths = paths[1:]
+        return frozenset(str(Path(path).parent) for path in paths)
 
 
 class Recorder(Disk):
@@ -67,7 +80,8 @@ class Recorder(Disk):
             kind = "bytes" if there else "name"
             self.calls.append(Call(kind, shown[0], (name, *shown, self._count)))
         elif name == "fsync":
-            self.calls.append(Call("sync", self._files[arguments[0]], (name,)))
+            number, mtime_ns = self._files[arguments[0]], os.fstat(arguments[0]).st_mtime_ns
+            self.calls.append(Call("sync", number, (name, number, mtime_ns)))
         elif name == "fsync_folder":
             self.calls.append(Call("sync", shown[0], (name,)))
         elif name in ("mkdir", "rmdir", "link", "unlink", "rename"):
@@ -87,27 +101,52 @@ class Recorder(Disk):
 def after_power_loss(calls: list[Call], moment: int) -> Iterator[list[Call]]:
     """What a disk may have kept of the calls before a moment: call lists to carry out."""
     past = calls[:moment]
-
-    def lasts(index: int) -> bool:
-        call = past[index]
-        what = str(Path(call.what).parent) if call.redo[0] == "open" else call.what
-        if call.kind == "bytes":
-            what = call.what
-        return any(c.kind == "sync" and c.what == what for c in past[index + 1 :])
-
-    names = [i for i, call in enumerate(past) if call.kind == "name"]
-    lasting = max((i for i in names if lasts(i)), default=-1)
-    loose = {i for i, call in enumerate(past) if call.kind == "bytes" and call.redo[0] != "open"}
-    loose = {i for i in loose if not lasts(i)}
+    folders = [call.folders for call in past]
+    # For every folder, the last change of a name in it that must be there.
+    least = {
+        folder: max((i for i in range(at) if folder in folders[i]), default=-1)
+        for at, call in enumerate(past)
+        if call.redo[0] == "fsync_folder"
+        for folder in [call.what]
+    }
+    loose = {
+        i
+        for i, call in enumerate(past)
+        if call.kind == "bytes"
+        and call.redo[0] != "open"
+        and not any(c.kind == "sync" and c.what == call.what for c in past[i + 1 :])
+    }
     keeps: tuple[Keep, ...] = ("all", "blocks", "none") if loose else ("all",)
-    for end in [lasting, *(i for i in names if i > lasting)]:
+    found: set[frozenset[int]] = set()
+    for names in _names(folders, least):
         for keep in keeps:
-            yield [
-                call
-                for i, call in enumerate(past)
-                if not (call.kind == "name" and i > end)
-                and not (i in loose and not _kept(call, keep))
-            ]
+            gone = {i for i in loose if not _kept(past[i], keep)}
+            kept = frozenset(
+                i for i, call in enumerate(past) if i not in gone and (not folders[i] or i in names)
+            )
+            if kept not in found:
+                found.add(kept)
+                yield [past[i] for i in sorted(kept)]
+
+
+def _names(folders: list[frozenset[str]], least: dict[object, int]) -> Iterator[set[int]]:
+    """Sets of changes of names that can be there together.
+
+    Each folder keeps its changes up to some point. One that concerns two folders, a rename, is in
+    both or in none.
+    """
+    every = sorted(set().union(*folders))
+    changes = {f: [i for i, those in enumerate(folders) if f in those] for f in every}
+    choices = [[least.get(f, -1), *(i for i in changes[f] if i > least.get(f, -1))] for f in every]
+    for ends in product(*choices):
+        until = dict(zip(every, ends, strict=True))
+        while True:
+            kept = {i for f in every for i in changes[f] if i <= until[f]}
+            raised = {f: max((i for i in kept if f in folders[i]), default=-1) for f in every}
+            if all(raised[f] <= until[f] for f in every):
+                break
+            until = {f: max(raised[f], until[f]) for f in every}
+        yield kept
 
 
 def _kept(call: Call, keep: Keep) -> bool:
@@ -121,17 +160,24 @@ def rebuild(calls: list[Call], folder: Path) -> None:
     try:
         for call in calls:
             name, *arguments = call.redo
-            if call.kind == "sync":
+            if name == "fsync":
+                number, mtime_ns = arguments
+                if number in files:
+                    os.utime(files[number], ns=(mtime_ns, mtime_ns))
+                continue
+            if name == "fsync_folder":
                 continue
             if name == "open":
                 path, flags, number = arguments
-                # A file whose name was lost, or one that is only opened to be written.
-                if call.kind == "name" or (folder / path).exists():
+                # Not if its folder was lost, or the file that is only opened to be written.
+                if (folder / path).exists() or (
+                    call.kind == "name" and (folder / path).parent.exists()
+                ):
                     files[number] = disk.open(folder / path, flags & ~os.O_TRUNC)
             elif call.kind == "bytes":
                 if arguments[0] in files:
                     getattr(disk, name)(files[arguments[0]], *arguments[1:])
-            else:
+            elif all((folder / path).parent.exists() for path in arguments):
                 getattr(disk, name)(*(folder / path for path in arguments))
     finally:
         for fd in files.values():
