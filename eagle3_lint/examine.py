@@ -158,8 +158,9 @@ class Examiner:
     def subject(self, target: Target) -> Subject:
         """One draft before one target, simulated, for the checks to look at."""
         played = self._played(target)
-        release = played.release.with_runner(self.question.runner)
         model = self.question.model
+        architecture = model.architecture if model is not None else None
+        release = played.release.started(self.question.runner, architecture)
         patch = self.question.patches.get(target)
         support = self.support.of(target, model, patch) if model is not None else None
         fed = aux_states(

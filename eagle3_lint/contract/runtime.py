@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
+from re import fullmatch
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -82,7 +83,8 @@ class RuntimeRelease:
         not_a_draft: raised when the architecture is a model, but no draft class.
         aux: how the ids of aux hidden states are read (see
             :mod:`eagle3_lint.simulate.aux_states`).
-        runner: the model runner that a plain start takes, where the release has several.
+        runner: the model runner that was chosen (:meth:`started`), where the release has several.
+        runners: which of them a plain start takes, by the target's architecture.
         aux_of_runner: runner → how that one reads the ids, where it is not as ``aux`` says.
         contexts: what is done with a draft that has fewer positions than the target model.
     """
@@ -97,14 +99,26 @@ class RuntimeRelease:
     not_a_draft_source: str
     aux: Mapping[str, Any]
     runner: str | None = None
+    runners: tuple[Mapping[str, str], ...] = ()
     aux_of_runner: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     contexts: tuple[Mapping[str, Any], ...] = ()
 
-    def with_runner(self, runner: str | None) -> RuntimeRelease:
-        """The same release started with a runner; itself for None or its own."""
-        if runner is None or self.runner is None or runner == self.runner:
+    def started(self, runner: str | None, architecture: str | None) -> RuntimeRelease:
+        """The same release with the model runner that is asked for, or that it takes itself.
+
+        Args:
+            architecture: of the target model; None when that is not known.
+        """
+        if not self.runners:
             return self
-        return replace(self, runner=runner, aux=self.aux_of_runner.get(runner, self.aux))
+        chosen = runner or self._plain(architecture or "")
+        return replace(self, runner=chosen, aux=self.aux_of_runner.get(chosen, self.aux))
+
+    def _plain(self, architecture: str) -> str:
+        fitting = (
+            r for r in self.runners if "targets" not in r or fullmatch(r["targets"], architecture)
+        )
+        return next(fitting)["default"]
 
 
 def _step(entry: Mapping[str, Any]) -> ResolveStep:
@@ -179,7 +193,7 @@ class RuntimeFile:
             not_a_draft=Raise.parse(not_a_draft["raises"]),
             not_a_draft_source=not_a_draft["source"],
             aux=self._only("aux", release),
-            runner=next((e["default"] for e in self._holding("runner", release)), None),
+            runners=tuple(self._holding("runner", release)),
             aux_of_runner={
                 runner: found[0]
                 for runner in ("v1", "v2")

@@ -7,7 +7,7 @@ below are the ways that exist, each named in the data that say where it holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from eagle3_lint.contract.expression import compile_expression
@@ -65,9 +65,12 @@ class AuxStates:
     enabled: bool = True
 
 
-def _found(config: Mapping[str, object], paths: Sequence[str]) -> tuple[Ids, str]:
+def _found(config: Mapping[str, object], statement: Mapping[str, Any]) -> tuple[Ids, str]:
     """The first ids that one of the paths leads to, and that path; empty when none does."""
-    for path in paths:
+    hidden_by: Mapping[str, str] = statement.get("hidden_by", {})
+    for path in statement["read"]:
+        if path in hidden_by and look_up(config, hidden_by[path], None):
+            continue
         value = look_up(config, path)
         if isinstance(value, list) and value and all(type(i) is int for i in value):
             return tuple(value), path
@@ -84,7 +87,8 @@ def aux_states(
 
     Args:
         statement: the ``[[aux]]`` statement of the release. The ids of the paths that it has under
-            ``shifted`` are raised by one, as outputs of layers are, whatever its policy.
+            ``shifted`` are raised by one, as outputs of layers are, whatever its policy; a path
+            under ``hidden_by`` is not read when there is something at the path named with it.
         policy: how it reads ids for this target model; None for its usual way.
         config: the draft's configuration as the runtime sees it.
         layers: decoder layers of the target model.
@@ -92,7 +96,7 @@ def aux_states(
     switch = statement.get("switch")
     # Asked for its truth, as the runtimes do: null and 0 switch off too, "false" does not.
     enabled = switch is None or bool(look_up(config, switch, True))
-    ids, path = _found(config, statement["read"])
+    ids, path = _found(config, statement)
     named: str = statement.get("policy", "plus1")
     if policy in POLICIES:
         named = policy or named
@@ -106,7 +110,7 @@ def aux_states(
     if layers is None:
         return AuxStates((), "default", None, enabled)
     default = [compile_expression(e)({"layers": layers}) for e in statement["default"]]
-    states = tuple(int(s) for s in default if isinstance(s, int))
+    states = tuple(sorted({int(s) for s in default if isinstance(s, int)}))
     if named == "plus1-also-on-default":
         states = _as_output(states, layers)
     return AuxStates((), "default", states, enabled)

@@ -27,19 +27,6 @@ pytestmark = [
     pytest.mark.skipif(not RELEASES, reason="no vLLM release is unpacked"),
 ]
 
-# From 0.22.0 on the first runner does not use dflash_config when there is an eagle_config, ids or
-# not (v1/worker/gpu_model_runner.py 0.22.0:5253, 0.33.0:5219); our data cannot say so.
-AWAITED = frozenset(
-    f"vllm/dflash_config.target_layer_ids {words}"
-    for words in (
-        "and eagle_config.layer_ids",
-        "beside a null id list in eagle_config",
-        "beside a switch",
-        "beside an eagle_config without ids",
-    )
-)
-
-
 def test_questions_are_named_once() -> None:
     names = [question.name for question in questions()]
     assert len(names) == len(set(names))
@@ -94,4 +81,4 @@ def test_release_and_data_agree(release: str) -> None:
     answers = vllm_aux.fed(Path(str(PYTHON)), release)
     assert answers
     found = [d for d in vllm_aux.differences(release, answers) if d.settled]
-    assert [d for d in found if not (d.runner == "v1" and d.case in AWAITED)] == []
+    assert found == []
