@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from eagle3_lint.version import __version__
 
 if TYPE_CHECKING:
-    from eagle3_lint.check import check as check
+    from eagle3_lint.checking import check as check
     from eagle3_lint.errors import InputError as InputError
-    from eagle3_lint.fix import FixResult as FixResult
-    from eagle3_lint.fix import fix as fix
-    from eagle3_lint.fix import undo as undo
+    from eagle3_lint.fixing import FixResult as FixResult
+    from eagle3_lint.fixing import fix as fix
+    from eagle3_lint.fixing import undo as undo
     from eagle3_lint.report.model import Report as Report
 
 __all__ = ["FixResult", "InputError", "Report", "__version__", "check", "fix", "undo"]
@@ -25,10 +25,10 @@ __all__ = ["FixResult", "InputError", "Report", "__version__", "check", "fix", "
 #: Public name → module that defines it; imported when first asked for, since an import of this
 #: package alone should cost nothing.
 _HOMES = {
-    "check": "eagle3_lint.check",
-    "fix": "eagle3_lint.fix",
-    "undo": "eagle3_lint.fix",
-    "FixResult": "eagle3_lint.fix",
+    "check": "eagle3_lint.checking",
+    "fix": "eagle3_lint.fixing",
+    "undo": "eagle3_lint.fixing",
+    "FixResult": "eagle3_lint.fixing",
     "InputError": "eagle3_lint.errors",
     "Report": "eagle3_lint.report.model",
 }
@@ -40,7 +40,6 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
-    # `eagle3_lint.check` is also the module of that name, which an import puts here.
     globals()[name] = value
     return value
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from safetensors.numpy import load_file, save_file
 
-from eagle3_lint.check import check
-from eagle3_lint.fix import fix, undo
+from eagle3_lint.checking import check
+from eagle3_lint.fixing import fix, undo
 
 TARGET = "sglang==0.5.10"
 HIDDEN, INTERMEDIATE, DRAFT_VOCAB = 2048, 8192, 32000

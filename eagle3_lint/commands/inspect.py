@@ -15,7 +15,7 @@ from eagle3_lint.commands.options import recovered
               show_default=True, help="How to print what was found.")  # fmt: skip
 def inspect(path: str, form: str) -> None:
     """Producer, dialect, dimensions, and the tensors by role."""
-    from eagle3_lint.check import read_draft
+    from eagle3_lint.checking import read_draft
     from eagle3_lint.producer import recognise
     from eagle3_lint.report.inspection import inspection, render_inspection
 

@@ -18,7 +18,7 @@ from eagle3_lint.report.model import Report
 from eagle3_lint.settings import FailOn, load_settings
 
 if TYPE_CHECKING:
-    from eagle3_lint.fix import FixResult
+    from eagle3_lint.fixing import FixResult
 
 _COLOURS = {
     "error": "red", "warning": "yellow", "info": "cyan", "refused": "red", "broken": "red",
@@ -78,7 +78,7 @@ class Asked:
 
     def check(self, path: str, targets: Sequence[str] = ()) -> Report:
         """Check one path; ``targets`` stand in where none were asked for."""
-        from eagle3_lint.check import check
+        from eagle3_lint.checking import check
 
         recovered(path)
         return check(
@@ -94,8 +94,8 @@ class Asked:
         )
 
     def fix(self, path: str, **how: Any) -> FixResult:
-        """Fix one path; ``how`` goes to :func:`eagle3_lint.fix.fix`."""
-        from eagle3_lint.fix import fix
+        """Fix one path; ``how`` goes to :func:`eagle3_lint.fix`."""
+        from eagle3_lint.fixing import fix
 
         recovered(path)
         return fix(

@@ -10,7 +10,7 @@ import click
 def undo(path: str) -> None:
     """Take the last fix of the draft at PATH back, byte for byte."""
     from eagle3_lint.commands.progress import bar
-    from eagle3_lint.fix import undo as take_back
+    from eagle3_lint.fixing import undo as take_back
 
     with bar() as progress:
         undone = take_back(path, progress=progress)

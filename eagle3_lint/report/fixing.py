@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from eagle3_lint.diagnostic import Edit
-from eagle3_lint.fix import Conflict, FixResult, title
+from eagle3_lint.fixing import Conflict, FixResult, title
 from eagle3_lint.report.model import Result
 from eagle3_lint.report.text import Style, diagnostic_lines
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eagle3_lint.check import check
+from eagle3_lint.checking import check
 from eagle3_lint.cli import main
 from eagle3_lint.contract.runtime import known_runtimes, runtime_file
 from eagle3_lint.probe.compare import Prober

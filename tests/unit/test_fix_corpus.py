@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from eagle3_lint.check import check
+from eagle3_lint.checking import check
 from eagle3_lint.errors import InputError
-from eagle3_lint.fix import FixResult, fix, undo
+from eagle3_lint.fixing import FixResult, fix, undo
 from eagle3_lint.load.header import read_header
 from tests.conformance.corpus import Case, cases, write
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eagle3_lint.catalogue import Catalogue, Rule
-from eagle3_lint.check import check
+from eagle3_lint.checking import check
 from eagle3_lint.contract.rules_folder import rules_folder
 from eagle3_lint.diagnostic import Diagnostic
 from eagle3_lint.rule_folder import complaints, rule_files

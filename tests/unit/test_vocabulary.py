@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eagle3_lint.check import read_draft
+from eagle3_lint.checking import read_draft
 from eagle3_lint.vocabulary import VocabularyMap, vocabulary_map
 from tests.drafts import DRAFT_VOCAB, VOCAB, offsets, spread, write_case
 

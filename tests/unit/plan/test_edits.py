@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eagle3_lint.check import read_draft
+from eagle3_lint.checking import read_draft
 from eagle3_lint.diagnostic import Edit
 from eagle3_lint.plan.edits import CollisionError, Edited
 from tests.drafts import write_case

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eagle3_lint.check import prepare
+from eagle3_lint.checking import prepare
 from eagle3_lint.diagnostic import Applicability, Edit, Fix
 from eagle3_lint.errors import InputError
 from eagle3_lint.examine import Question
