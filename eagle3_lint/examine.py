@@ -194,7 +194,9 @@ class Examiner:
             spans: also say which other releases load it, for which all of them are played.
         """
         model = self.question.model
-        named = TargetReport(target.runtime, target.release, model.name if model else None)
+        named = TargetReport(
+            target.runtime, target.release, model.name if model else None, target.sources
+        )
         if not target.known:
             finding = Finding("E3L606", self._release_values(target))
             diagnostics = tuple(self._word([finding]))

@@ -234,6 +234,7 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
             },
             (),
             subject.cite(load.parameters[others[0]].source),
+            mend(subject, "quantisation", "head", "layers"),
             effect="degraded" if mild else "broken",
         )
 

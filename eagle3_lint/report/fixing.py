@@ -23,7 +23,7 @@ def _lines(result: FixResult, style: Style, diff: bool) -> Iterator[str]:
     yield result.path
     before, after = result.before.checkpoints[0].results, result.after.checkpoints[0].results
     for was, now in zip(before, after, strict=True):
-        yield f"{_named(now)}: {_verdicts(was, now, style)}"
+        yield f"{now.target}: {_verdicts(was, now, style)}"
     yield ""
     yield from _edits(result.edits)
     if result.written is not None:
@@ -35,13 +35,6 @@ def _lines(result: FixResult, style: Style, diff: bool) -> Iterator[str]:
         yield ""
         yield "nothing was written (--diff)"
     yield from _remaining(result, style)
-
-
-def _named(result: Result) -> str:
-    target = result.target
-    return f"{target.runtime} {target.release}" + (
-        f" serving {target.model}" if target.model else ""
-    )
 
 
 def _verdicts(was: Result, now: Result, style: Style) -> str:
@@ -80,7 +73,7 @@ def _remaining(result: FixResult, style: Style) -> Iterator[str]:
         shown = [d for d in one.diagnostics if d.severity != "info"]
         if shown:
             yield ""
-            yield f"what remains for {_named(one)}:"
+            yield f"what remains for {one.target}:"
         for diagnostic in shown:
             yield from diagnostic_lines(diagnostic, style)
 

@@ -17,14 +17,26 @@ VERDICTS: tuple[Verdict, ...] = ("serves", "unknown", "degraded", "broken", "ref
 
 @frozen
 class TargetReport:
-    """What was checked against; ``model`` is the target model's name, if one is known."""
+    """What was checked against.
+
+    Attributes:
+        model: the target model's name, if one is known.
+        sources: where the runtime's sources are, when the target was given as sources.
+    """
 
     runtime: str
     release: str
     model: str | None
+    sources: str | None = None
+
+    def __str__(self) -> str:
+        sources = f" ({self.sources})" if self.sources is not None else ""
+        model = f" serving {self.model}" if self.model is not None else ""
+        return f"{self.runtime} {self.release}{sources}{model}"
 
     def to_json(self) -> dict[str, object]:
-        return {"runtime": self.runtime, "release": self.release, "model": self.model}
+        named = {"runtime": self.runtime, "release": self.release, "model": self.model}
+        return {**named, "sources": self.sources} if self.sources is not None else {**named}
 
 
 @frozen

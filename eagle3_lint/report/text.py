@@ -69,9 +69,8 @@ def _checkpoint(checkpoint: CheckpointReport, style: Style) -> Iterator[str]:
 
 def _result(result: Result, style: Style) -> Iterator[str]:
     target = result.target
-    model = f" serving {target.model}" if target.model else ""
     verdict = style.paint(result.verdict, result.verdict)
-    yield f"{target.runtime} {target.release}{model}: {verdict}"
+    yield f"{target}: {verdict}"
     if result.load is not None:
         yield from style.wrap(_load(result), "  ", "  ")
     if result.loads_in:
