@@ -46,7 +46,7 @@ NOT_ASKED: Final[Mapping[str, str]] = {
     "EmbeddingGemmaModel": "an embedding model: it has no logits processor to hand states to",
 }
 
-DEFECTS: Final = ("nothing-captured", "states-dropped")
+DEFECTS: Final = ("nothing-captured", "states-dropped", "states-partial")
 """States of a target model that has the hook and yet hands nothing over."""
 
 About = Literal["ids", "read_from", "enabled", "states", "graphs", "beside graphs", "defect"]
@@ -62,23 +62,7 @@ class Flaw:
     why: str
 
 
-_EVERYWHERE: Final[frozenset[About]] = frozenset({"states", "graphs", "beside graphs"})
-
 FLAWS: Final = (
-    Flaw(
-        ("Qwen2ForCausalLM",),
-        "==0.5.2",
-        _EVERYWHERE,
-        "models/qwen2.py:485 unpacks (hidden_states, aux_hidden_states) and :489 does so again: "
-        "ValueError",
-    ),
-    Flaw(
-        ("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"),
-        ">=0.5.17",
-        _EVERYWHERE,
-        "models/gemma3_causal.py:661 captures hidden_states, which since 0.5.17 is what the "
-        "layer's last block added, without the residual",
-    ),
     Flaw(
         ("Qwen3MoeForCausalLM", "Qwen3NextForCausalLM"),
         ">=0.5.4.post2,<0.5.11",
