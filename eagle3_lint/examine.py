@@ -111,14 +111,16 @@ class Examiner:
         """Prepare to examine.
 
         Args:
-            like: an examiner of the same draft in another state; what it knows of the rules and of
-                the values in d2t holds for this one too.
+            like: an examiner of the same draft as it is on disk; what it knows of the rules, of the
+                values in d2t and of the training holds for an edited state too. Ids that were
+                rewritten for a target would else be read in the old convention.
         """
         self.facts, self.question = facts, question
         self.catalogue: Catalogue = like.catalogue if like else Catalogue(question.rules)
         self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
         self.producer = recognise(facts, question.rules)
-        self.trained = self._trained()
+        known = like is not None and like.trained.states is not None
+        self.trained: Trained = like.trained if like and known else self._trained()
         self.vocabulary: VocabularyMap | None = like.vocabulary if like else vocabulary_map(facts)
         self.classes: ConfigClassTable = like.classes if like else ConfigClassTable(question.rules)
         self.support: SupportTable = like.support if like else SupportTable(question.rules)

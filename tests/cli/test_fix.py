@@ -186,3 +186,29 @@ def test_a_torch_file_becomes_safetensors_on_the_way_out(tmp_path: Path) -> None
         torch.equal(t, state[n.replace("midlayer.", "layers.0.")]) for n, t in written.items()
     )
     assert (draft / "pytorch_model.bin").exists()
+
+
+@pytest.mark.parametrize(
+    ("ids", "how", "written"),
+    [
+        # The usual states 2, n / 2, n - 3 of 32 layers as inputs: SGLang reads outputs of layers.
+        ([2, 16, 29], [], [1, 15, 28]),
+        # Ids of a choice of one's own mean what the user says, before the fix and after it.
+        ([8, 12, 20], ["--ids-mean", "input"], [7, 11, 19]),
+        ([8, 12, 20], ["--ids-mean", "output"], [8, 12, 20]),
+        ([8, 12, 20], [], [8, 12, 20]),
+    ],
+)
+def test_layer_ids_are_written_as_the_target_reads_them(
+    ids: list[int], how: list[str], written: list[int], tmp_path: Path
+) -> None:
+    nested = {"eagle_aux_hidden_state_layer_ids": ids, "use_aux_hidden_state": True}
+    case = {
+        "base": "llama",
+        "config": {"eagle_config": nested, "max_position_embeddings": 131072},
+    }
+    draft = write_case(case, tmp_path / "draft")
+    code, _ = run("fix", draft, "-t", "sglang==0.5.12", "-m", "llama-3.1-8b", *how)
+    assert code == 0
+    now = json.loads((draft / "config.json").read_text())["eagle_config"]
+    assert now["eagle_aux_hidden_state_layer_ids"] == written
