@@ -208,7 +208,8 @@ def test_layer_ids_are_written_as_the_target_reads_them(
         "config": {"eagle_config": nested, "max_position_embeddings": 131072},
     }
     draft = write_case(case, tmp_path / "draft")
-    code, _ = run("fix", draft, "-t", "sglang==0.5.12", "-m", "llama-3.1-8b", *how)
-    assert code == 0
+    # The small draft of the tests is as wide as no Llama, which is another matter.
+    words = ["fix", draft, "-t", "sglang==0.5.12", "-m", "llama-3.1-8b", "--ignore", "E3L60"]
+    assert run(*words, *how)[0] == 0
     now = json.loads((draft / "config.json").read_text())["eagle_config"]
     assert now["eagle_aux_hidden_state_layer_ids"] == written
