@@ -32,7 +32,7 @@ class Place:
 class Edit:
     """One change to a checkpoint, as data; ``op`` says which, ``fields`` the rest."""
 
-    op: Literal["rename_tensor", "set_config", "remove_config", "drop_tensor"]
+    op: Literal["rename_tensor", "set_config", "remove_config", "drop_tensor", "rebuild_d2t"]
     fields: tuple[tuple[str, object], ...]
 
     @classmethod
@@ -50,6 +50,11 @@ class Edit:
     @classmethod
     def drop(cls, tensor: str) -> Edit:
         return cls("drop_tensor", (("tensor", tensor),))
+
+    @classmethod
+    def rebuild_d2t(cls, tensor: str, source: Literal["absolute", "t2d"]) -> Edit:
+        """New offsets: from the tokens that d2t holds instead, or from those that t2d marks."""
+        return cls("rebuild_d2t", (("tensor", tensor), ("from", source)))
 
     def to_json(self) -> dict[str, object]:
         return {"op": self.op, **dict(self.fields)}

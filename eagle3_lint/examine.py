@@ -121,7 +121,10 @@ class Examiner:
         self.producer = recognise(facts, question.rules)
         known = like is not None and like.trained.states is not None
         self.trained: Trained = like.trained if like and known else self._trained()
-        self.vocabulary: VocabularyMap | None = like.vocabulary if like else vocabulary_map(facts)
+        same = like is not None and facts.d2t is like.facts.d2t
+        self.vocabulary: VocabularyMap | None = (
+            like.vocabulary if like and same else vocabulary_map(facts)
+        )
         self.classes: ConfigClassTable = like.classes if like else ConfigClassTable(question.rules)
         self.support: SupportTable = like.support if like else SupportTable(question.rules)
         named = facts.config.get("architectures")

@@ -177,6 +177,7 @@ def _change(draft: Edited, looked: dict[str, Seen], output: Path | None) -> Fold
     folder = Path(draft.original.path)
     renames = {old: new for old, new in draft.names.items() if old != new}
     touched = bool(renames) or len(draft.names) < len(draft.original.tensors)
+    touched = touched or draft.d2t is not None
     if touched and draft.original.weights_format == "torch":
         if output is None:
             raise InputError(
@@ -223,12 +224,14 @@ def title(edits: Sequence[Edit]) -> str:
     """What edits do, in a few words."""
     renames = sum(e.op == "rename_tensor" for e in edits)
     drops = sum(e.op == "drop_tensor" for e in edits)
-    fields = len(edits) - renames - drops
+    rebuilt = sum(e.op == "rebuild_d2t" for e in edits)
+    fields = len(edits) - renames - drops - rebuilt
     parts = [
         f"{count} {word}{'s' if count > 1 else ''} {what}"
         for count, word, what in (
             (renames, "tensor", "renamed"),
             (drops, "tensor", "dropped"),
+            (rebuilt, "vocabulary map", "rebuilt"),
             (fields, "config field", "changed"),
         )
         if count

@@ -81,3 +81,13 @@ def _marks(
     if all(found):
         return marked, ()
     return marked, tuple(sorted({g for g, mark in zip(goals, found, strict=True) if not mark}))
+
+
+def offsets_of(tokens: Sequence[int]) -> list[int]:
+    """d2t of a list of tokens, one per draft row."""
+    return [token - row for row, token in enumerate(tokens)]
+
+
+def marked_tokens(t2d: Sequence[int | float]) -> list[int]:
+    """The tokens that t2d marks, ascending, which is the order that trainers give draft rows."""
+    return [token for token, mark in enumerate(t2d) if mark]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from eagle3_lint.checks.subject import Subject
-from eagle3_lint.diagnostic import Finding, Place
-from eagle3_lint.vocabulary import VocabularyMap
+from eagle3_lint.diagnostic import Edit, Finding, Fix, Place
+from eagle3_lint.vocabulary import VocabularyMap, marked_tokens
 
 
 def check_vocabulary(subject: Subject) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def _values(subject: Subject, table: VocabularyMap, vocab: int) -> Iterator[Find
     # Offsets of an ascending list of tokens never fall and never pass vocab - rows; the tokens
     # themselves rise with every row.
     if table.ascending_offsets and table.offsets[0] >= 0 and table.offsets[-1] > vocab - table.rows:
-        yield _absolute(table, outside, values, where)
+        yield _absolute(subject, table, outside, values, where)
     elif outside:
         row = outside[0]
         yield Finding(
@@ -59,6 +59,7 @@ def _values(subject: Subject, table: VocabularyMap, vocab: int) -> Iterator[Find
             "E3L405",
             {**values, "only_d2t": len(table.unmarked), "only_t2d": only_t2d, "first": first},
             where,
+            fix=_from_marks(subject, table),
             variant="unfilled" if table.all_zero else "message",
         )
     elif table.distinct < table.rows:
@@ -71,6 +72,7 @@ def _values(subject: Subject, table: VocabularyMap, vocab: int) -> Iterator[Find
 
 
 def _absolute(
+    subject: Subject,
     table: VocabularyMap,
     outside: tuple[int, ...],
     values: dict[str, object],
@@ -84,6 +86,26 @@ def _absolute(
         "adds": f"row 1 becomes token {table.goals[1]}",
         "beyond": len(outside),
     }
+    fix = _from_tokens(subject, table)
     if outside:
-        return Finding("E3L403", told, where)
-    return Finding("E3L403", told, where, variant="inside", effect="broken")
+        return Finding("E3L403", told, where, fix=fix)
+    return Finding("E3L403", told, where, fix=fix, variant="inside", effect="broken")
+
+
+def _from_tokens(subject: Subject, table: VocabularyMap) -> Fix:
+    """Offsets from the tokens that stand in their place; sure when t2d marks the same ones."""
+    assert subject.load is not None and subject.load.vocabulary_map is not None
+    marks = subject.facts.t2d
+    agrees = marks is not None and marked_tokens(marks) == list(table.offsets)
+    edit = Edit.rebuild_d2t(subject.load.vocabulary_map, "absolute")
+    return Fix("subtract each row from the token it holds", "safe" if agrees else "unsafe", (edit,))
+
+
+def _from_marks(subject: Subject, table: VocabularyMap) -> Fix | None:
+    """Offsets from t2d, where it marks one token a row; sure when d2t was never filled in."""
+    assert subject.load is not None and subject.load.vocabulary_map is not None
+    if table.marked != table.rows:
+        return None
+    edit = Edit.rebuild_d2t(subject.load.vocabulary_map, "t2d")
+    title = "rebuild d2t from the tokens that t2d marks, in ascending order"
+    return Fix(title, "safe" if table.all_zero else "unsafe", (edit,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from eagle3_lint.plan.json_text import with_key, without
 from eagle3_lint.write.change import FolderChange, Seen, TextChange, WeightsChange
 
 CONFIG = "config.json"
+#: Integers that hold an offset of either sign.
+_CODES = {"I16": "h", "I32": "i", "I64": "q"}
 
 
 def folder_change(
@@ -45,10 +48,19 @@ def folder_change(
 def _weights(draft: Edited, file: str, text: str) -> WeightsChange | None:
     here = [t.name for t in draft.original.tensors.values() if t.file == file]
     names = {name: draft.names[name] for name in here if name in draft.names}
-    if names == {name: name for name in here}:
+    made = _made(draft, here)
+    if names == {name: name for name in here} and not made:
         return None
-    header, pieces = renamed(text, names)
+    header, pieces = renamed(text, names, made)
     return WeightsChange(file, header, pieces)
+
+
+def _made(draft: Edited, here: Sequence[str]) -> dict[str, bytes]:
+    """The data of tensors with new values, in the dtype that they have."""
+    if draft.d2t is None or draft.d2t.tensor not in here:
+        return {}
+    code = _CODES[draft.original.tensors[draft.d2t.tensor].dtype]
+    return {draft.d2t.tensor: struct.pack(f"<{len(draft.d2t.offsets)}{code}", *draft.d2t.offsets)}
 
 
 def _index(draft: Edited, text: str) -> str:

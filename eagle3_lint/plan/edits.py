@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from eagle3_lint.diagnostic import Edit
 from eagle3_lint.facts import Facts, changed
 from eagle3_lint.frozen import frozen
 from eagle3_lint.load.document import escape, parse_document
 from eagle3_lint.plan.json_text import with_value, without
+from eagle3_lint.vocabulary import marked_tokens, offsets_of
 
 
 class CollisionError(ValueError):
     """Edits that would give two tensors one name."""
+
+
+@frozen
+class Rebuilt:
+    """A d2t with other values.
+
+    Attributes:
+        tensor: its name on disk.
+        source: what the values come from (see :meth:`Edit.rebuild_d2t`).
+    """
+
+    tensor: str
+    source: Literal["absolute", "t2d"]
+    offsets: tuple[int, ...]
 
 
 @frozen
@@ -25,11 +40,13 @@ class Edited:
         original: as it is on disk.
         facts: as the edits make it.
         names: name on disk → name now; a tensor that is dropped is not in it.
+        d2t: the rebuilt offsets and what they were rebuilt from; None when they are as on disk.
     """
 
     original: Facts
     facts: Facts
     names: Mapping[str, str]
+    d2t: Rebuilt | None = None
 
     @classmethod
     def untouched(cls, facts: Facts) -> Edited:
@@ -44,6 +61,7 @@ class Edited:
             ValueError: an edit sets what cannot be set.
         """
         text = self.facts.document.text
+        rebuilt = self.d2t
         now = {name: name for name in self.facts.tensors}
         for edit in edits:
             fields = dict(edit.fields)
@@ -51,6 +69,8 @@ class Edited:
                 now[_present(now, fields["tensor"])] = str(fields["to"])
             elif edit.op == "drop_tensor":
                 del now[_present(now, fields["tensor"])]
+            elif edit.op == "rebuild_d2t":
+                rebuilt = self._rebuilt(_present(now, fields["tensor"]), fields["from"])
             elif edit.op == "set_config":
                 text = with_value(text, str(fields["pointer"]), fields["value"])
             else:
@@ -61,7 +81,23 @@ class Edited:
             document = parse_document(text.encode("utf-8"))
         tensors = (replace(self.facts.tensors[old], name=new) for old, new in now.items())
         names = {first: now[old] for first, old in self.names.items() if old in now}
-        return Edited(self.original, changed(self.facts, document, tensors), names)
+        facts = changed(self.facts, document, tensors)
+        if rebuilt is not self.d2t and rebuilt is not None:
+            facts = replace(facts, d2t=rebuilt.offsets)
+        return Edited(self.original, facts, names, rebuilt)
+
+    def _rebuilt(self, tensor: str, source: object) -> Rebuilt:
+        """Raises ValueError when what it is to be rebuilt from does not give one token a row."""
+        facts = self.facts
+        on_disk = next(old for old, new in self.names.items() if new == tensor)
+        if facts.d2t is None:
+            raise ValueError(f"{tensor} has no values to go by")
+        if source == "absolute":
+            return Rebuilt(on_disk, "absolute", tuple(offsets_of([int(v) for v in facts.d2t])))
+        tokens = marked_tokens(facts.t2d) if facts.t2d is not None else []
+        if len(tokens) != len(facts.d2t):
+            raise ValueError(f"t2d marks {len(tokens)} tokens, and d2t has {len(facts.d2t)} rows")
+        return Rebuilt(on_disk, "t2d", tuple(offsets_of(tokens)))
 
     def edits(self) -> tuple[Edit, ...]:
         """What leads from the draft on disk to this one, each change once."""
@@ -71,13 +107,16 @@ class Edited:
                 found.append(Edit.drop(name))
             elif self.names[name] != name:
                 found.append(Edit.rename(name, self.names[name]))
+        if self.d2t is not None:
+            found.append(Edit.rebuild_d2t(self.d2t.tensor, self.d2t.source))
         found.extend(_config("", self.original.config, self.facts.config))
         return tuple(found)
 
     @property
-    def key(self) -> tuple[str, tuple[str, ...]]:
+    def key(self) -> tuple[object, ...]:
         """Equal for equal drafts."""
-        return self.facts.document.text, tuple(self.names.get(n, "") for n in self.original.tensors)
+        names = tuple(self.names.get(n, "") for n in self.original.tensors)
+        return self.facts.document.text, names, self.d2t and self.d2t.source
 
 
 def _present(names: Mapping[str, str], name: object) -> str:

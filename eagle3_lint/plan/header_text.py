@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eagle3_lint.load.strict_json import Number, Pairs, parse
-from eagle3_lint.write.change import Kept, Piece
+from eagle3_lint.write.change import Kept, Made, Piece
 
 _METADATA = "__metadata__"
 Members = Sequence[tuple[str, Any]]
 
 
-def renamed(text: str, names: Mapping[str, str]) -> tuple[bytes, tuple[Piece, ...] | None]:
+def renamed(
+    text: str, names: Mapping[str, str], made: Mapping[str, bytes] | None = None
+) -> tuple[bytes, tuple[Piece, ...] | None]:
     """The header under other names, and what becomes of the data.
 
     Order, metadata and fields that the format does not know stay. Names that are not in ``names``
@@ -22,6 +24,7 @@ def renamed(text: str, names: Mapping[str, str]) -> tuple[bytes, tuple[Piece, ..
     Args:
         text: the header's JSON, as the library accepts it.
         names: name in the file → new name.
+        made: name in the file → new data, of the size of the old.
 
     Returns:
         The new JSON without padding, and the pieces of data it speaks of; None for those when they
@@ -37,19 +40,25 @@ def renamed(text: str, names: Mapping[str, str]) -> tuple[bytes, tuple[Piece, ..
     ]
     dropped = len(kept) < len(last)
     pieces: tuple[Piece, ...] | None = None
-    if dropped:
-        kept, pieces = _moved_together(kept)
+    if dropped or made:
+        kept, pieces = _moved_together(kept, made or {})
     new = [(names.get(name, name), entry) for name, entry in kept]
     return _dumped(new).encode("utf-8"), pieces
 
 
-def _moved_together(members: Members) -> tuple[list[tuple[str, Any]], tuple[Piece, ...]]:
+def _moved_together(
+    members: Members, made: Mapping[str, bytes]
+) -> tuple[list[tuple[str, Any]], tuple[Piece, ...]]:
     spans = {name: _span(entry) for name, entry in members if name != _METADATA}
     at = 0
     pieces: list[Piece] = []
     moved: dict[str, list[int]] = {}
     for name, (begin, end) in sorted(spans.items(), key=lambda pair: pair[1]):
-        if end > begin:
+        if name in made:
+            if len(made[name]) != end - begin:
+                raise ValueError(f"{name}: {len(made[name])} bytes for {end - begin}")
+            pieces.append(Made(made[name]))
+        elif end > begin:
             pieces.append(Kept(begin, end))
         moved[name] = [at, at + end - begin]
         at += end - begin

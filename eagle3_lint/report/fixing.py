@@ -58,6 +58,9 @@ def in_words(edit: Edit) -> str:
         return f"{fields['tensor']} → {fields['to']}"
     if edit.op == "drop_tensor":
         return f"{fields['tensor']} is dropped"
+    if edit.op == "rebuild_d2t":
+        what = "the tokens it holds" if fields["from"] == "absolute" else "the tokens t2d marks"
+        return f"{fields['tensor']} is rebuilt from {what}"
     if edit.op == "set_config":
         return (
             f"config.json {fields['pointer']} = {json.dumps(fields['value'], ensure_ascii=False)}"

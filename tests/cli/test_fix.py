@@ -213,3 +213,36 @@ def test_layer_ids_are_written_as_the_target_reads_them(
     assert run(*words, *how)[0] == 0
     now = json.loads((draft / "config.json").read_text())["eagle_config"]
     assert now["eagle_aux_hidden_state_layer_ids"] == written
+
+
+def values(folder: Path) -> dict[str, bytes]:
+    raw = (folder / "model.safetensors").read_bytes()
+    header = read_header(folder / "model.safetensors")
+    start = header.data_start
+    return {t.name: raw[start + t.begin : start + t.end] for t in header.tensors}
+
+
+@pytest.mark.parametrize(("kind", "told"), [
+    ("absolute", "d2t is rebuilt from the tokens it holds"),
+    ("zeros", "d2t is rebuilt from the tokens t2d marks"),
+])  # fmt: skip
+def test_d2t_is_rebuilt(kind: str, told: str, tmp_path: Path) -> None:
+    good = values(write_case(MIDLAYER, tmp_path / "good"))
+    draft = write_case({**MIDLAYER, "d2t": kind}, tmp_path / "draft")
+    before = contents(draft)
+    code, output = run("fix", draft, "-t", "sglang==0.5.9", "-t", "vllm==0.32.0")
+    assert code == 0, output
+    assert told in output
+    assert values(draft) == good
+    run("undo", draft)
+    assert contents(draft) == before
+
+
+def test_a_d2t_that_nothing_confirms_is_unsafe_to_rebuild(tmp_path: Path) -> None:
+    draft = write_case({**MIDLAYER, "d2t": "absolute", "remove": ["t2d"]}, tmp_path / "draft")
+    before = contents(draft)
+    assert run("fix", draft, "-t", "sglang==0.5.9")[0] == 1
+    assert contents(draft) == before
+    assert run("fix", draft, "-t", "sglang==0.5.9", "--unsafe")[0] == 0
+    good = values(write_case(MIDLAYER, tmp_path / "good"))
+    assert values(draft)["d2t"] == good["d2t"]
