@@ -2,8 +2,8 @@
 
 The oracles need a Python of their own (README.md), named by ``EAGLE3_LINT_ORACLE_PYTHON``.
 ``EAGLE3_LINT_ORACLE_ANSWERS`` names a folder of answers that are kept, one
-``<runtime>/<release>.json`` each; without it every session asks anew. ``EAGLE3_LINT_ORACLE_EVERY=4``
-asks about every fourth draft only.
+``<runtime>/<release>.json`` each; without it every session asks anew.
+``EAGLE3_LINT_ORACLE_EVERY=4`` asks about every fourth draft only.
 """
 
 from __future__ import annotations
