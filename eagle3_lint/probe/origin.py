@@ -68,28 +68,35 @@ def find_origin(text: str, runtimes: Sequence[str], package: str | None = None) 
 
 
 def _installed(runtime: str) -> Origin:
+    """The package that this Python would import, found without importing it."""
+    from importlib.util import find_spec
+
+    spec = find_spec(runtime)
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not places:
+        raise InputError(
+            f"{runtime}: this Python environment has no package of that name; give a wheel"
+            f" (pip download --no-deps {runtime}) or a source folder instead"
+        )
+    # Builds for other processors have metadata of another name, and an editable installation has
+    # its metadata elsewhere; the folder of the package is what counts.
+    root = Path(places[0]).parent
+    found = _in_folder(root, (runtime,))
+    release, requirement = found.release, found.transformers
+    if release is None or not requirement:
+        release, requirement = _registered(runtime, release, requirement)
+    return Origin(runtime, release, found.files, f"{runtime}, installed in {root}", requirement)
+
+
+def _registered(runtime: str, release: str | None, requirement: str) -> tuple[str | None, str]:
+    """What the environment's metadata say, where the package's folder does not."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         found = distribution(runtime)
     except PackageNotFoundError:
-        raise InputError(
-            f"{runtime}: this Python environment has no package of that name; give a wheel"
-            f" (pip download --no-deps {runtime}) or a source folder instead"
-        ) from None
-    root = Path(str(found.locate_file("")))
-    if not (root / runtime).is_dir():
-        # An editable installation: its package lies elsewhere, and only the import system knows.
-        from importlib.util import find_spec
-
-        spec = find_spec(runtime)
-        places = list(spec.submodule_search_locations or ()) if spec is not None else []
-        if not places:
-            raise InputError(f"{runtime}: the installed package has no files here")
-        root = Path(places[0]).parent
-    requirement = _transformers(found.requires or ())
-    label = f"{runtime}, installed in {root}"
-    return Origin(runtime, found.version, FolderFiles(root), label, requirement)
+        return release, requirement
+    return release or found.version, requirement or _transformers(found.requires or ())
 
 
 def _in_folder(path: Path, allowed: Sequence[str]) -> Origin:

@@ -21,7 +21,8 @@ class TargetReport:
 
     Attributes:
         model: the target model's name, if one is known.
-        sources: where the runtime's sources are, when the target was given as sources.
+        sources: where the runtime's sources are, when the target was given as sources; the
+            runtime's own name for the installed package.
     """
 
     runtime: str
@@ -30,7 +31,8 @@ class TargetReport:
     sources: str | None = None
 
     def __str__(self) -> str:
-        sources = f" ({self.sources})" if self.sources is not None else ""
+        where = "installed" if self.sources == self.runtime else self.sources
+        sources = f" ({where})" if where is not None else ""
         model = f" serving {self.model}" if self.model is not None else ""
         return f"{self.runtime} {self.release}{sources}{model}"
 

