@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from eagle3_lint.checks.mending import mend
 from eagle3_lint.checks.near_miss import NearMiss, near_misses
@@ -135,6 +135,10 @@ def _refused(
                 subject.field(),
                 subject.cite(failure.source),
             )
+    together = _one_size(subject, groups, old_name)
+    if together is not None:
+        yield together
+        groups = {key: failures for key, failures in groups.items() if not key[1]}
     for (source, is_shape), failures in groups.items():
         names = [old_name.get(f.tensor or "", f.tensor or "") for f in failures]
         values: dict[str, object] = {
@@ -148,6 +152,32 @@ def _refused(
         else:
             fix = _better_names(names, misses)
             yield Finding("E3L205", values, subject.all_at(names), subject.cite(source), fix)
+
+
+def _one_size(
+    subject: Subject,
+    groups: Mapping[tuple[str, bool], Sequence[Failure]],
+    old_name: Mapping[str, str],
+) -> Finding | None:
+    """One finding for several tensors of wrong shape, when one field of config.json explains it."""
+    failures = [f for (_, is_shape), group in groups.items() if is_shape for f in group]
+    fix = mend(subject, "sizes") if len(failures) > 1 else None
+    if fix is None:
+        return None
+    names = [old_name.get(f.tensor or "", f.tensor or "") for f in failures]
+    values: dict[str, object] = {
+        "target": str(subject.target),
+        "count": plural(len(names), "tensor"),
+        "tensors": listing(names),
+        "error": str(failures[0]).rstrip("."),
+    }
+    places = (
+        *subject.all_at(names),
+        *subject.field(*(str(dict(e.fields)["pointer"]) for e in fix.edits)),
+    )
+    return Finding(
+        "E3L204", values, places, subject.cite(failures[0].source), fix, variant="several"
+    )
 
 
 def _wrong_shape(
