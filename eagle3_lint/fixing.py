@@ -12,8 +12,9 @@ from eagle3_lint.errors import InputError
 from eagle3_lint.examine import Question
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
+from eagle3_lint.load.folder import CONFIG
 from eagle3_lint.load.header import read_header_text
-from eagle3_lint.plan.change import CONFIG, folder_change
+from eagle3_lint.plan.change import folder_change
 from eagle3_lint.plan.edits import Edited
 from eagle3_lint.plan.search import Plan, Planner, Wish, standing
 from eagle3_lint.producer import recognise
@@ -207,8 +208,9 @@ def _converted(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
     left = [*files, *(n for n in draft.original.files if n.endswith(".bin.index.json"))]
     # All of them are read from end to end in any case.
     looked = {**looked, **{file: seen(folder, file) for file in left}}
+    values = {draft.d2t.tensor: draft.d2t.offsets} if draft.d2t is not None else {}
     try:
-        content = as_safetensors([folder / file for file in files], draft.names)
+        content = as_safetensors([folder / file for file in files], draft.names, values)
     except Exception as error:
         raise InputError(f"{folder}: torch cannot read the weights again: {error}") from error
     change = folder_change(draft, {}, None, tuple(looked.values()), title(draft.edits()))

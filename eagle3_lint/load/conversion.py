@@ -8,23 +8,25 @@ from pathlib import Path
 from eagle3_lint.load.pickle import load_state
 
 
-def as_safetensors(files: Sequence[Path], names: Mapping[str, str]) -> bytes:
+def as_safetensors(
+    files: Sequence[Path], names: Mapping[str, str], values: Mapping[str, Sequence[int]]
+) -> bytes:
     """The tensors of torch files in one safetensors file, under other names.
 
     Args:
         names: name in the torch files → new name; what is not in it is left out.
+        values: name in the torch files → new values, in the dtype of the old.
 
     Raises:
         NeedsTorchError: torch cannot be imported.
         Exception: whatever torch raises for a damaged file.
     """
+    state = {name: value for file in files for name, value in load_state(file).items()}
+
     from safetensors.torch import save
 
-    tensors = {
-        # Views of one storage become tensors of their own, as the format wants them.
-        names[name]: value.contiguous().clone()
-        for file in files
-        for name, value in load_state(file).items()
-        if name in names
-    }
+    # Views of one storage become tensors of their own, as the format wants them.
+    tensors = {new: state[old].clone().contiguous() for old, new in names.items()}
+    for name, numbers in values.items():
+        tensors[names[name]] = state[name].new_tensor(numbers)
     return save(tensors, metadata={"format": "pt"})

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eagle3_lint.load.document import escape, parse_document
-from eagle3_lint.plan.edits import Edited
+from eagle3_lint.load.document import escape
+from eagle3_lint.load.folder import CONFIG
+from eagle3_lint.plan.edits import Edited, packed
 from eagle3_lint.plan.header_text import renamed
-from eagle3_lint.plan.json_text import with_key, without
+from eagle3_lint.plan.json_text import with_keys, without
 from eagle3_lint.write.change import FolderChange, Seen, TextChange, WeightsChange
-
-CONFIG = "config.json"
-#: Integers that hold an offset of either sign.
-_CODES = {"I16": "h", "I32": "i", "I64": "q"}
 
 
 def folder_change(
@@ -59,17 +55,14 @@ def _made(draft: Edited, here: Sequence[str]) -> dict[str, bytes]:
     """The data of tensors with new values, in the dtype that they have."""
     if draft.d2t is None or draft.d2t.tensor not in here:
         return {}
-    code = _CODES[draft.original.tensors[draft.d2t.tensor].dtype]
-    return {draft.d2t.tensor: struct.pack(f"<{len(draft.d2t.offsets)}{code}", *draft.d2t.offsets)}
+    dtype = draft.original.tensors[draft.d2t.tensor].dtype
+    return {draft.d2t.tensor: packed(draft.d2t.offsets, dtype)}
 
 
 def _index(draft: Edited, text: str) -> str:
     """The index with the new names; its other content stays."""
-    for old in draft.original.tensors:
-        pointer = f"/weight_map/{escape(old)}"
-        new = draft.names.get(old)
-        if new is None:
-            text = without(text, pointer)
-        elif new != old and parse_document(text.encode("utf-8")).has(pointer):
-            text = with_key(text, pointer, new)
-    return text
+    for name in draft.original.tensors:
+        if name not in draft.names:
+            text = without(text, f"/weight_map/{escape(name)}")
+    renames = {old: new for old, new in draft.names.items() if old != new}
+    return with_keys(text, "/weight_map", renames)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -12,6 +13,9 @@ from eagle3_lint.frozen import frozen
 from eagle3_lint.load.document import escape, parse_document
 from eagle3_lint.plan.json_text import with_value, without
 from eagle3_lint.vocabulary import marked_tokens, offsets_of
+
+#: Integers of either sign, as :mod:`struct` calls them.
+_CODES = {"I16": "h", "I32": "i", "I64": "q"}
 
 
 class CollisionError(ValueError):
@@ -87,17 +91,19 @@ class Edited:
         return Edited(self.original, facts, names, rebuilt)
 
     def _rebuilt(self, tensor: str, source: object) -> Rebuilt:
-        """Raises ValueError when what it is to be rebuilt from does not give one token a row."""
+        """Raises ValueError when what it is to be rebuilt from does not give one token a row, or
+        the offsets do not fit the tensor's dtype."""
         facts = self.facts
         on_disk = next(old for old, new in self.names.items() if new == tensor)
         if facts.d2t is None:
             raise ValueError(f"{tensor} has no values to go by")
-        if source == "absolute":
-            return Rebuilt(on_disk, "absolute", tuple(offsets_of([int(v) for v in facts.d2t])))
-        tokens = marked_tokens(facts.t2d) if facts.t2d is not None else []
+        absolute = source == "absolute"
+        tokens = [int(v) for v in facts.d2t] if absolute else marked_tokens(facts.t2d or ())
         if len(tokens) != len(facts.d2t):
             raise ValueError(f"t2d marks {len(tokens)} tokens, and d2t has {len(facts.d2t)} rows")
-        return Rebuilt(on_disk, "t2d", tuple(offsets_of(tokens)))
+        offsets = tuple(offsets_of(tokens))
+        packed(offsets, facts.tensors[tensor].dtype)
+        return Rebuilt(on_disk, "absolute" if absolute else "t2d", offsets)
 
     def edits(self) -> tuple[Edit, ...]:
         """What leads from the draft on disk to this one, each change once."""
@@ -117,6 +123,20 @@ class Edited:
         """Equal for equal drafts."""
         names = tuple(self.names.get(n, "") for n in self.original.tensors)
         return self.facts.document.text, names, self.d2t and self.d2t.source
+
+
+def packed(offsets: Sequence[int], dtype: str) -> bytes:
+    """Offsets as the bytes of a tensor.
+
+    Raises:
+        ValueError: the dtype holds no such offsets.
+    """
+    if dtype not in _CODES:
+        raise ValueError(f"{dtype} holds no offsets of either sign")
+    try:
+        return struct.pack(f"<{len(offsets)}{_CODES[dtype]}", *offsets)
+    except struct.error as error:
+        raise ValueError(f"{dtype} is too small for these offsets: {error}") from None
 
 
 def _present(names: Mapping[str, str], name: object) -> str:

@@ -53,17 +53,23 @@ def without(text: str, pointer: str) -> str:
     return text
 
 
-def with_key(text: str, pointer: str, key: str) -> str:
-    """The text with another key for the member at ``pointer``, which keeps its place and value.
+def with_keys(text: str, pointer: str, keys: Mapping[str, str]) -> str:
+    """The text with other keys for members of the object at ``pointer``, all at once.
 
-    Raises:
-        ValueError: there is no such member.
+    Places and values stay, so that two members can change names. Keys that are not there are
+    passed over.
+
+    Args:
+        keys: old key → new key.
     """
     document = parse_document(text.encode("utf-8"))
-    match = _STRING.match(text, document.offset(pointer) or 0)
-    if not document.has(pointer) or match is None:
-        raise ValueError(f"{pointer} is no member of an object")
-    return text[: match.start()] + json.dumps(key, ensure_ascii=False) + text[match.end() :]
+    found = {document.offset(f"{pointer}/{escape(old)}"): new for old, new in keys.items()}
+    # From the end, so that the offsets before stay right.
+    for offset in sorted((o for o in found if o is not None), reverse=True):
+        match = _STRING.match(text, offset)
+        assert match is not None
+        text = text[:offset] + json.dumps(found[offset], ensure_ascii=False) + text[match.end() :]
+    return text
 
 
 def _offset(document: Document, pointer: str) -> int:

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from eagle3_lint.checking import read_draft
 from eagle3_lint.cli import main
-from eagle3_lint.load.header import read_header
+from eagle3_lint.diagnostic import Edit
+from eagle3_lint.load.header import read_header, read_header_text
+from eagle3_lint.plan.change import folder_change
+from eagle3_lint.plan.edits import Edited
 from eagle3_lint.plan.json_text import without
-from tests.drafts import DRAFT_VOCAB, write_case
+from tests.drafts import DRAFT_VOCAB, shard, write_case
 
 LAYERS = {"base": "llama", "rename": {"midlayer.": "layers.0."}}
 MIDLAYER = {"base": "llama"}
@@ -246,3 +250,38 @@ def test_a_d2t_that_nothing_confirms_is_unsafe_to_rebuild(tmp_path: Path) -> Non
     assert run("fix", draft, "-t", "sglang==0.5.9", "--unsafe")[0] == 0
     good = values(write_case(MIDLAYER, tmp_path / "good"))
     assert values(draft)["d2t"] == good["d2t"]
+
+
+def test_a_rebuilt_d2t_goes_into_a_converted_draft(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import load_file
+
+    good = values(write_case(MIDLAYER, tmp_path / "good"))
+    draft = write_case({**MIDLAYER, "d2t": "absolute"}, tmp_path / "draft")
+    torch.save(load_file(draft / "model.safetensors"), draft / "pytorch_model.bin")
+    (draft / "model.safetensors").unlink()
+    out = tmp_path / "fixed"
+    assert run("fix", draft, "-t", "sglang==0.5.9", "--output", out)[0] == 0
+    assert values(out) == good
+    assert run("check", out, "-t", "sglang==0.5.9")[0] == 0
+
+
+def test_names_that_change_places_keep_their_shards(tmp_path: Path) -> None:
+    draft = write_case(MIDLAYER, tmp_path / "draft")
+    names = {t.name: t for t in read_draft(draft).tensors.values()}
+    one, other = "midlayer.hidden_norm.weight", "midlayer.input_layernorm.weight"
+    shard(draft, {n: (t.dtype, t.shape) for n, t in names.items()})
+    edited = Edited.untouched(read_draft(draft)).then(
+        [Edit.rename(one, other), Edit.rename(other, one)]
+    )
+    index = "model.safetensors.index.json"
+    before = json.loads((draft / index).read_text())["weight_map"]
+    headers = {f: read_header_text(draft / f) for f in set(before.values())}
+    change = folder_change(edited, headers, (index, (draft / index).read_text()), (), "")
+    [text] = change.texts
+    after = json.loads(text.content or b"")["weight_map"]
+    assert (after[one], after[other]) == (before[other], before[one])
+    assert before[one] != before[other]
+    for written in change.weights:
+        there = [name for name, file in after.items() if file == written.file]
+        assert sorted(n for n in json.loads(written.header) if n[0] != "_") == sorted(there)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from eagle3_lint.checking import read_draft
 from eagle3_lint.diagnostic import Edit
 from eagle3_lint.plan.edits import CollisionError, Edited
-from tests.drafts import write_case
+from tests.drafts import DRAFT_VOCAB, write_case
 
 NORM, FC = "norm.weight", "fc.weight"
 
@@ -66,3 +67,16 @@ def test_nested_fields_are_told_apart(draft: Edited) -> None:
     deeper = Edited.untouched(after.facts).then([Edit.set_config("/eagle_config/a", 1)])
     # 1 == True in Python, and not in JSON.
     assert deeper.edits() == (Edit.set_config("/eagle_config/a", 1),)
+
+
+@pytest.mark.parametrize("dtype", ["U8", "I16", "F32"])
+def test_a_d2t_that_cannot_hold_the_offsets_is_left_alone(tmp_path: Path, dtype: str) -> None:
+    draft = Edited.untouched(read_draft(write_case({"base": "llama"}, tmp_path / "draft")))
+    tensor = replace(draft.facts.tensors["d2t"], dtype=dtype)
+    facts = replace(
+        draft.facts,
+        tensors={**draft.facts.tensors, "d2t": tensor},
+        d2t=[40_000, *range(1, DRAFT_VOCAB)],
+    )
+    with pytest.raises(ValueError, match=dtype):
+        Edited.untouched(facts).then([Edit.rebuild_d2t("d2t", "absolute")])

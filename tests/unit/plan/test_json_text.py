@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eagle3_lint.plan.json_text import with_value, without
+from eagle3_lint.plan.json_text import with_keys, with_value, without
 
 INDENTED = '{\n  "a": 1,\n  "nested": {\n    "b": [1, 2]\n  },\n  "z": "é"\n}\n'
 
@@ -59,6 +59,12 @@ def test_set(text: str, pointer: str, value: object, expected: str) -> None:
 )
 def test_remove(text: str, pointer: str, expected: str) -> None:
     assert without(text, pointer) == expected
+
+
+def test_keys_can_be_swapped() -> None:
+    text = '{"m": {"b": "2", "a": "1", "c": "3"}}'
+    swapped = with_keys(text, "/m", {"a": "b", "b": "a", "none": "x", "c": "longer name"})
+    assert swapped == '{"m": {"a": "2", "b": "1", "longer name": "3"}}'
 
 
 def test_pointers_that_lead_nowhere_are_refused() -> None:
