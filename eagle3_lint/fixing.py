@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from eagle3_lint.errors import InputError
 from eagle3_lint.examine import Question
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
-from eagle3_lint.load.folder import CONFIG
+from eagle3_lint.load.folder import CONFIG, folder_of
 from eagle3_lint.load.header import read_header_text
 from eagle3_lint.plan.change import folder_change
 from eagle3_lint.plan.edits import Edited
@@ -133,10 +134,7 @@ def fix(
     where = Path(output) if output is not None else None
     change = _change(plan.draft, looked, where)
     written = apply(change, output=where, journal=journal, progress=progress)
-    return FixResult(
-        result.path, result.edits, result.before, result.after, result.left, result.conflicts,
-        written,
-    )  # fmt: skip
+    return replace(result, written=written)
 
 
 def undo(path: str | Path, *, progress: Progress | None = None) -> Undone:
@@ -151,22 +149,15 @@ def undo(path: str | Path, *, progress: Progress | None = None) -> Undone:
     return write_undo(folder, progress=progress)
 
 
-def folder_of(path: str | Path) -> Path:
-    """The folder that a path leads to: itself, or that of a file."""
-    given = Path(path)
-    return given if given.is_dir() or not given.exists() else given.parent
-
-
 def _look(folder: Path) -> dict[str, Seen]:
     """Every file that a fix may rewrite, as it is now; what cannot be read is left to the reader,
     which says why."""
-    names = [CONFIG]
-    if folder.is_dir():
-        names += sorted(
-            p.name for p in folder.iterdir() if p.name.endswith((".safetensors", _INDEX))
-        )
+    try:
+        names = [n for n in os.listdir(folder) if n.endswith((".safetensors", _INDEX))]
+    except OSError:
+        return {}
     found: dict[str, Seen] = {}
-    for name in names:
+    for name in (CONFIG, *sorted(names)):
         try:
             found[name] = seen(folder, name)
         except (OSError, InputError):

@@ -26,6 +26,9 @@ READABLE = frozenset(
     {"yes", "unregistered", "no-hook", "no-embedding", "no-mixin", "transformers-too-old"}
 )
 
+#: The entry of an architecture that no published release registers, only patched sources.
+_NOWHERE: Mapping[str, Any] = {"registered": "==0"}
+
 
 @cache
 def _table(runtime: str, rules: Path | None) -> dict[str, Any]:
@@ -79,7 +82,7 @@ class SupportTable:
         entry = table["architectures"].get(model.architecture)
         if entry is None and (patch is None or patch.target_model is None):
             return Support("unknown")
-        entry = entry or {"registered": "==0"}
+        entry = entry or _NOWHERE
         releases = runtime_file(target.runtime, self.rules).releases
         supported = self._supported(target.runtime, model, releases)
         state = self._state(table, entry, model, target.release)
@@ -109,7 +112,7 @@ class SupportTable:
         key = (runtime, model.architecture, model.model_type)
         if key not in self._since:
             table = _table(runtime, self.rules)
-            entry = table["architectures"].get(model.architecture, {"registered": "==0"})
+            entry = table["architectures"].get(model.architecture, _NOWHERE)
             states = ((r, self._state(table, entry, model, r)) for r in releases)
             self._since[key] = [r for r, state in states if state == "yes"]
         return self._since[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Edit, Finding, Fix
@@ -47,12 +47,11 @@ def _values(subject: Subject) -> dict[str, object]:
 
 def _out_of_range(subject: Subject) -> Iterator[Finding]:
     """Ids of states that the target model does not have: fewer are captured than fc takes."""
-    layers = subject.model.num_hidden_layers if subject.model is not None else None
-    if layers is None or subject.fed.states is None:
+    layers, model = subject.layers, subject.model
+    if model is None or layers is None or subject.fed.states is None:
         return
     can = subject.release.aux.get("last_state")
-    assert subject.model is not None
-    last = layers if can is None or subject.model.architecture in can else layers - 1
+    last = layers if can is None or model.architecture in can else layers - 1
     beyond = tuple(s for s in subject.fed.states if not 0 <= s <= last)
     if beyond:
         yield Finding(
@@ -81,22 +80,25 @@ def _differ(subject: Subject) -> Iterator[Finding]:
 def _spelled(subject: Subject, states: Ids) -> Fix | None:
     """The ids with which the target feeds these states, written where it looks first."""
     paths = subject.release.aux["read"]
-    layers = subject.model.num_hidden_layers if subject.model is not None else None
     if not paths or states != tuple(sorted(set(states))):
         return None
     # Where a target reads several places, the first is read before what stands elsewhere.
     path: str = paths[0]
-    policy = subject.support.policy if subject.support is not None else None
     for ids in (states, tuple(s - 1 for s in states)):
         if min(ids, default=0) < 0:
             continue
         config = _with(subject.resolution.config, path, list(ids))
-        if aux_states(subject.release.aux, policy, config, layers).states == states:
+        if _fed(subject, config) == states:
             pointer = "/" + path.replace(".", "/")
             edits = (Edit.set_config(pointer, list(ids)),)
             title = f"set {path} to {listed(ids)}, by which {subject.target} means {listed(states)}"
             return Fix(title, "safe", edits)
     return None
+
+
+def _fed(subject: Subject, config: Mapping[str, object]) -> Ids | None:
+    """What the target would feed with another configuration."""
+    return aux_states(subject.release.aux, subject.policy, config, subject.layers).states
 
 
 def _with(config: object, path: str, ids: list[int]) -> dict[str, object]:
@@ -128,9 +130,7 @@ def _in_graphs(subject: Subject) -> Iterator[Finding]:
     """CUDA graphs that were captured with the default layers feed those, whatever the ids are."""
     if not subject.release.aux.get("graphs_use_default") or subject.fed.states is None:
         return
-    layers = subject.model.num_hidden_layers if subject.model is not None else None
-    policy = subject.support.policy if subject.support is not None else None
-    default = aux_states(subject.release.aux, policy, {}, layers).states
+    default = _fed(subject, {})
     trained = subject.trained.states
     if default is None or trained is None or default == trained or default == subject.fed.states:
         return

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from eagle3_lint.checks.subject import Subject
-from eagle3_lint.diagnostic import Applicability, Edit, Fix
+from eagle3_lint.diagnostic import Edit, Fix
 from eagle3_lint.facts import Facts, bare
 from eagle3_lint.frozen import frozen
 from eagle3_lint.simulate.result import Load
@@ -41,7 +41,6 @@ class Change:
     topic: Topic
     title: str
     fields: tuple[tuple[str, object], ...]
-    applicability: Applicability = "safe"
 
 
 def mend(subject: Subject, *topics: Topic, lost: Sequence[str] = ()) -> Fix | None:
@@ -61,7 +60,7 @@ def mend(subject: Subject, *topics: Topic, lost: Sequence[str] = ()) -> Fix | No
         after = _tried(subject, change)
         if _improves(before, _faults(after)) and not set(lost) & set(after.dropped):
             edits = tuple(_edit(name, value) for name, value in change.fields)
-            return Fix(change.title, change.applicability, edits)
+            return Fix(change.title, "safe", edits)
     return None
 
 

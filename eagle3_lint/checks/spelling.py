@@ -31,10 +31,15 @@ class Respelling:
 
     def beginnings(self) -> tuple[str, str]:
         """What the names begin with and what they should begin with, for a message."""
-        old, new = next(iter(self.names.items()))
-        while old and new and old[-1] == new[-1]:
-            old, new = old[:-1], new[:-1]
+        old, new = apart(*next(iter(self.names.items())))
         return _whole_steps(list(self.names), old), _whole_steps(list(self.names.values()), new)
+
+
+def apart(old: str, new: str) -> tuple[str, str]:
+    """Two names without the ending that they share."""
+    while old and new and old[-1] == new[-1]:
+        old, new = old[:-1], new[:-1]
+    return old, new
 
 
 def _whole_steps(names: Sequence[str], beginning: str) -> str:

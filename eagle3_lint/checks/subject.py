@@ -56,6 +56,16 @@ class Subject:
     is_model: bool = False
     patch: Patch | None = None
 
+    @property
+    def layers(self) -> int | None:
+        """Decoder layers of the target model, if they are known."""
+        return self.model.num_hidden_layers if self.model is not None else None
+
+    @property
+    def policy(self) -> str | None:
+        """How the release turns ids into aux states for the target model, if that depends."""
+        return self.support.policy if self.support is not None else None
+
     def at(self, tensor: str) -> Place:
         """Where a tensor is."""
         return Place(file=self.facts.tensors[tensor].file, tensor=tensor)

@@ -37,7 +37,7 @@ def fix(
     output: Path | None,
     no_journal: bool,
     form: str,
-) -> None:  # fmt: skip
+) -> None:
     """Rewrite keys and config of the draft at PATH in place, so that every target is served.
 
     A bare runtime name (-t sglang) asks for the newest known release, and for as many older ones as

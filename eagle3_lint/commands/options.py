@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,15 +175,12 @@ def shared(function: Callable[..., None]) -> Callable[..., None]:
 
 def question(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that say what is asked; the command gets them as ``asked``, and its own."""
-    names = {
-        "targets", "target_model", "ids_mean", "trained_on", "select", "ignore", "fail_on",
-        "config", "rules", "runner",
-    }  # fmt: skip
+    own = signature(function).parameters.keys() - {"asked"}
 
     @wraps(function)
     def call(**options: Any) -> None:
-        asked = _asked(**{name: options.pop(name) for name in names}, output=None)
-        function(asked=asked, **options)
+        its = {name: options.pop(name) for name in own}
+        function(asked=_asked(**options, output=None), **its)
 
     return _with(call, *_QUESTION)
 
@@ -195,11 +193,10 @@ def _with(function: Callable[..., None], *options: Any) -> Callable[..., None]:
 
 def recovered(path: str) -> None:
     """Take back a fix of a draft that was interrupted, and say so."""
+    from eagle3_lint.load.folder import folder_of
     from eagle3_lint.write import recover
 
-    given = Path(path)
-    folder = given if given.is_dir() else given.parent
-    found = recover(folder)
+    found = recover(folder_of(path))
     if found is not None:
         for line in found.lines:
             click.echo(f"eagle3-lint: {line}", err=True)

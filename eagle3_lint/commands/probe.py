@@ -45,7 +45,7 @@ def probe(
     rules: Path | None,
     output: Path | None,
     form: str,
-) -> None:  # fmt: skip
+) -> None:
     """Read a runtime's own sources and say where our contract differs.
 
     Nothing is imported or run. The sources are the package installed in this Python environment

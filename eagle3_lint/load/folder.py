@@ -49,7 +49,7 @@ def open_checkpoint(path: str | Path) -> Checkpoint:
     Raises:
         InputError: nothing can be read there. What is wrong with the weights alone is a Problem.
     """
-    folder = _folder_of(Path(path))
+    folder = folder_of(path)
     names = _names(folder)
     config = _config(folder, names)
     reader = WeightsReader(folder, names)
@@ -70,7 +70,13 @@ def open_checkpoint(path: str | Path) -> Checkpoint:
     )
 
 
-def _folder_of(path: Path) -> Path:
+def folder_of(path: str | Path) -> Path:
+    """The draft's folder: the path itself, or the one that a known file is in.
+
+    Raises:
+        InputError: there is nothing, or nothing of a draft.
+    """
+    path = Path(path)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from operator import gt
 
-from eagle3_lint.checks.spelling import spellings
+from eagle3_lint.checks.spelling import apart, spellings
 from eagle3_lint.diagnostic import Applicability, Edit, Fix
 from eagle3_lint.examine import Examiner, Question
 from eagle3_lint.frozen import frozen
@@ -185,19 +185,12 @@ def _groups(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
     renames: dict[tuple[str, str], list[Edit]] = {}
     for edit in edits:
         if edit.op == "rename_tensor":
-            renames.setdefault(_beginnings(edit), []).append(edit)
+            fields = dict(edit.fields)
+            beginnings = apart(str(fields["tensor"]), str(fields["to"]))
+            renames.setdefault(beginnings, []).append(edit)
         else:
             yield [edit]
     yield from renames.values()
-
-
-def _beginnings(edit: Edit) -> tuple[str, str]:
-    """What a rename takes off the front of a name and what it puts there."""
-    fields = dict(edit.fields)
-    old, new = str(fields["tensor"]), str(fields["to"])
-    while old and new and old[-1] == new[-1]:
-        old, new = old[:-1], new[:-1]
-    return old, new
 
 
 def _then(draft: Edited, edits: Iterable[Edit]) -> Edited | None:
