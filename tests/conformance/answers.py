@@ -10,33 +10,23 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.conformance import sglang_run, vllm_run
-from tests.conformance.corpus import Case, cases, write
+from tests.conformance.corpus import Case, cases
 
 PYTHON = os.environ.get("EAGLE3_LINT_ORACLE_PYTHON")
 EVERY = int(os.environ.get("EAGLE3_LINT_ORACLE_EVERY", "1"))
 Answers = Mapping[str, Mapping[str, Any]]
 
 
-def _ask_sglang(python: Path, release: str) -> Answers:
-    asked = cases()[::EVERY]
-    with tempfile.TemporaryDirectory() as room:
-        for number, case in enumerate(asked):
-            write(case, Path(room) / f"{number:04d}")
-        return sglang_run.ask(python, release, asked, Path(room))
-
-
-def _ask_vllm(python: Path, release: str) -> Answers:
-    return vllm_run.ask(python, release, cases()[::EVERY])
-
-
-_ASK: Mapping[str, Callable[[Path, str], Answers]] = {"sglang": _ask_sglang, "vllm": _ask_vllm}
+_ASK: Mapping[str, Callable[[Path, str, list[Case]], Answers]] = {
+    "sglang": sglang_run.ask,
+    "vllm": vllm_run.ask,
+}
 
 
 def asked(runtime: str, release: str) -> list[Case]:
@@ -54,7 +44,7 @@ def answers(runtime: str, release: str) -> Answers:
     if path is not None and path.is_file():
         found: Answers = json.loads(path.read_text(encoding="utf-8"))
         return found
-    given = _ASK[runtime](Path(PYTHON), release)
+    given = _ASK[runtime](Path(PYTHON), release, cases()[::EVERY])
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(given, separators=(",", ":")) + "\n", encoding="utf-8")

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from tests.conformance import sglang_runtime, sources
-from tests.conformance.corpus import Case, cases, write
-
-Answer = dict[str, Any]
+from tests.conformance.asking import Answer, run
+from tests.conformance.corpus import Case, cases
 
 
 def releases() -> list[str]:
@@ -37,7 +32,7 @@ def _order(release: str) -> tuple[tuple[int, ...], int]:
     return tuple(int(n) for n in base.split(".")), int(post or 0)
 
 
-def ask(python: Path, release: str, asked: list[Case], corpus: Path) -> dict[str, Answer]:
+def ask(python: Path, release: str, asked: list[Case]) -> dict[str, Answer]:
     """One release's answers, case name -> answer. Raises RuntimeError when the oracle itself
     fails."""
     folder = sources.fetch("sglang", release)
@@ -46,19 +41,7 @@ def ask(python: Path, release: str, asked: list[Case], corpus: Path) -> dict[str
         str(python), "-W", "ignore", "-m", "tests.conformance.sglang_oracle",
         "--sources", str(folder), "--release", release, "-",
     ]  # fmt: skip
-    paths = "\n".join(str(corpus / f"{i:04d}") for i in range(len(asked)))
-    done = subprocess.run(
-        command,
-        input=paths,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        check=False,
-    )
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    if done.returncode or len(lines) != len(asked):
-        raise RuntimeError(f"sglang {release}: {done.stderr[-2000:]}")
-    return {asked[int(line.pop("case"))].name: line for line in lines}
+    return run(command, asked, f"sglang {release}")
 
 
 def signature(answer: Answer) -> str:
@@ -113,13 +96,8 @@ def main(argv: list[str] | None = None) -> int:
     asked = cases()
     wanted = given.releases or releases()
     given.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as room, ThreadPoolExecutor(given.jobs) as pool:
-        corpus = Path(room)
-        for i, case in enumerate(asked):
-            write(case, corpus / f"{i:04d}")
-        running = {
-            release: pool.submit(ask, given.python, release, asked, corpus) for release in wanted
-        }
+    with ThreadPoolExecutor(given.jobs) as pool:
+        running = {release: pool.submit(ask, given.python, release, asked) for release in wanted}
         for release, job in running.items():
             text = json.dumps(job.result(), separators=(",", ":"))
             (given.out / f"{release}.json").write_text(text + "\n", encoding="utf-8")

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.conformance import vllm_run, vllm_runtime
+from tests.conformance.asking import run
 from tests.conformance.corpus import cases
 from tests.conformance.draft import VOCAB
 
@@ -151,7 +152,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     asked = vllm_run.asked_of(given.release, cases())
     command = [str(given.python), "-W", "ignore", "-m", "tests.conformance.vllm_real", "-"]
-    real = vllm_run.run(command, asked, "installed vllm")
+    real = run(command, asked, "installed vllm")
     if given.out is not None:
         given.out.write_text(json.dumps(real) + "\n", encoding="utf-8")
     oracle = json.loads(given.against.read_text(encoding="utf-8"))

@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -24,9 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.conformance import sources, vllm_runtime
-from tests.conformance.corpus import Case, cases, write
+from tests.conformance.asking import Answer, run
+from tests.conformance.corpus import Case, cases
 
-Answer = dict[str, Any]
 Dress = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
@@ -101,24 +98,6 @@ def ask(python: Path, release: str, corpus: list[Case]) -> dict[str, Answer]:
         "--sources", str(folder), "--release", release, "-",
     ]  # fmt: skip
     return run(command, asked_of(release, corpus), f"vllm {release}")
-
-
-def run(command: list[str], asked: list[Case], title: str) -> dict[str, Answer]:
-    """Write the cases, give their folders to ``command`` and read its lines."""
-    with tempfile.TemporaryDirectory() as room:
-        folders = [str(write(case, Path(room) / f"{i:04d}")) for i, case in enumerate(asked)]
-        done = subprocess.run(
-            command,
-            input="\n".join(folders),
-            capture_output=True,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            check=False,
-        )
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    if done.returncode or len(lines) != len(asked):
-        raise RuntimeError(f"{title}: {len(lines)} answers; {done.stderr[-2000:]}")
-    return {asked[int(line.pop("case"))].name: line for line in lines}
 
 
 def signature(answer: Answer) -> str:

@@ -17,6 +17,7 @@ import targets
 from eagle3_lint.probe import sglang_targets, vllm_targets
 from eagle3_lint.probe.construction import held
 from eagle3_lint.probe.files import FolderFiles
+from eagle3_lint.probe.reading import Whitelist
 from eagle3_lint.probe.source_tree import SourceTree
 
 
@@ -100,7 +101,7 @@ def sglang(tmp_path: Path) -> SourceTree:
 
 
 def test_sglang_inheritance_delegation_and_what_is_missing(sglang: SourceTree) -> None:
-    read = sglang_targets.read(sglang)
+    read = sglang_targets.read(sglang, "")
     assert {name: (r.lacks, r.policy) for name, r in read.items()} == {
         "BaseForCausalLM": (None, "plus1"),
         "HeirForCausalLM": (None, "plus1"),
@@ -116,7 +117,7 @@ def test_sglang_inheritance_delegation_and_what_is_missing(sglang: SourceTree) -
 
 
 def test_sglang_hooks_that_reach_nobody_are_doubted(sglang: SourceTree) -> None:
-    doubts = {name: r.doubts for name, r in sglang_targets.read(sglang).items() if r.doubts}
+    doubts = {name: r.doubts for name, r in sglang_targets.read(sglang, "").items() if r.doubts}
     assert doubts == {
         "DeafForCausalLM": ("Deaf.forward never looks at what the hook sets",),
         "ForgetfulForCausalLM": ("forward unpacks aux_hidden_states and drops them",),
@@ -155,7 +156,7 @@ def test_sglang_id_policies(tmp_path: Path, hook: str, expected: str) -> None:
     text = "class A:\n    get_embed_and_head = None\n    def forward(self): pass\n"
     text += f"{body}\nEntryClass = A\n"
     tree = SourceTree(FolderFiles(package(tmp_path, {"sglang/srt/models/a.py": text})), "sglang")
-    assert sglang_targets.read(tree)["A"].policy == expected
+    assert sglang_targets.read(tree, "")["A"].policy == expected
 
 
 def test_sglang_an_unheard_of_policy_stops_the_script(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_sglang_an_unheard_of_policy_stops_the_script(tmp_path: Path) -> None:
     """
     tree = SourceTree(FolderFiles(package(tmp_path, {"sglang/srt/models/a.py": text})), "sglang")
     with pytest.raises(sglang_targets.UnknownPolicyError):
-        sglang_targets.read(tree)
+        sglang_targets.read(tree, "")
 
 
 VLLM = {
@@ -283,7 +284,7 @@ def test_vllm_list_of_model_types(tmp_path: Path) -> None:
     """
     tree = SourceTree(FolderFiles(package(tmp_path, {"vllm/config/speculative.py": text})), "vllm")
     found = vllm_targets.whitelist(tree)
-    assert found == vllm_targets.Whitelist(
+    assert found == Whitelist(
         ("llama", "qwen"),
         "ValidationError: 1 validation error for SpeculativeConfig\n"
         "  Value error, eagle3 is only supported for {known} models. "
@@ -331,7 +332,7 @@ def test_a_doubt_without_an_override_is_complained_about(sglang: SourceTree) -> 
     overrides: dict[str, list[dict[str, object]]] = {kind: [] for kind in kinds}
     overrides["defect"] = [defect]
     table = targets.Table("sglang", ["1.0"], overrides)
-    read = sglang_targets.read(sglang)
+    read = sglang_targets.read(sglang, "")
     deaf = table.entry("DeafForCausalLM", {"1.0": read["DeafForCausalLM"]})
     assert deaf["why_not"] == [{"in": ">=1.0", "case": "nothing-captured"}]
     assert "eagle3" not in deaf

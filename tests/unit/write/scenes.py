@@ -293,3 +293,21 @@ def interrupted(wanted: FolderChange) -> None:
     """Carry out a change but for the last step."""
     with pytest.raises(Died):
         apply(wanted, disk=UnfinishedDisk())
+
+
+def refusal(act: Callable[[], object]) -> str:
+    """The line of a refusal, which must be one."""
+    with pytest.raises(InputError) as caught:
+        act()
+    line = str(caught.value)
+    assert line.isprintable()
+    assert not line.endswith(".")
+    return line
+
+
+def refused(folder: Path, wanted: FolderChange) -> str:
+    """The line with which a change is refused, nothing having been written."""
+    before = picture(folder)
+    line = refusal(lambda: apply(wanted))
+    assert picture(folder) == before
+    return line
