@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.read import contract_file
@@ -17,15 +17,30 @@ from eagle3_lint.probe import sglang_targets, vllm_targets
 from eagle3_lint.probe.ids import paths_read
 from eagle3_lint.probe.origin import Origin
 from eagle3_lint.probe.parameters import parameters
-from eagle3_lint.probe.reading import Reading
+from eagle3_lint.probe.reading import Reading, Whitelist
 from eagle3_lint.probe.source_tree import ClassSource, SourceTree
 from eagle3_lint.support import READABLE, SupportTable
 
 About = Literal["draft class", "parameter", "target model", "id policy", "model types", "ids"]
 
-_EAGLE3 = re.compile(r"eagle3|peagle", re.IGNORECASE)
 _LAST = re.compile(r"\.(weight|bias|weight_scale_inv|weight_scale|input_scale)$")
 _FILES = re.compile(r"[\w/]+\.py")
+
+
+class Reader(Protocol):
+    """What reads the sources of one runtime: a module of this package."""
+
+    def read(self, tree: SourceTree, transformers: str, only: str = "") -> dict[str, Reading]:
+        """Every architecture, or ``only`` one."""
+
+    def drafts(self, tree: SourceTree) -> dict[str, ClassSource]:
+        """EAGLE-3 architectures that are registered, with their classes."""
+
+    def whitelist(self, tree: SourceTree) -> Whitelist | None:
+        """The model types that may be targets, where a release has such a list."""
+
+
+READERS: Mapping[str, Reader] = {"sglang": sglang_targets, "vllm": vllm_targets}
 
 
 @frozen
@@ -124,7 +139,15 @@ class Prober:
     """Reads one origin; each kind of fact is read when it is asked for."""
 
     def __init__(self, origin: Origin, against: str, rules: Path | None = None) -> None:
+        """Prepare to read.
+
+        Raises:
+            InputError: nobody knows how to read this runtime.
+        """
         self.origin, self.against, self.rules = origin, against, rules
+        if origin.runtime not in READERS:
+            raise InputError(f"{origin.runtime}: its sources cannot be read yet")
+        self.reader = READERS[origin.runtime]
         self.tree = SourceTree(origin.files, origin.runtime)
         self.runtime: RuntimeFile = runtime_file(origin.runtime, rules)
 
@@ -154,9 +177,7 @@ class Prober:
             InputError: the sources do not look like those of the runtime.
         """
         with self._readable():
-            if self.origin.runtime == vllm_targets.PACKAGE:
-                return vllm_targets.read(self.tree, self.origin.transformers, only)
-            return sglang_targets.read(self.tree, only)
+            return self.reader.read(self.tree, self.origin.transformers, only)
 
     def draft_classes(self) -> dict[str, ClassSource]:
         """EAGLE-3 architectures that are registered, with their classes.
@@ -165,13 +186,7 @@ class Prober:
             InputError: the sources do not look like those of the runtime.
         """
         with self._readable():
-            if self.origin.runtime != vllm_targets.PACKAGE:
-                found = sglang_targets.entries(self.tree, "agle3")
-                return {cls.name: cls for cls in found if _EAGLE3.search(cls.name)}
-            registry = vllm_targets.Registry(self.tree)
-            names = [name for name in registry.drafts if _EAGLE3.search(name)]
-            classes = {name: registry.find(name) for name in names}
-            return {name: cls for name, cls in classes.items() if cls is not None}
+            return self.reader.drafts(self.tree)
 
     def drafts_and_ids(self) -> Iterator[Difference]:
         """The differences that concern the draft whatever its target model is."""
@@ -248,9 +263,7 @@ class Prober:
                 yield Difference("id policy", name, theirs, ours, reading.hook or "")
 
     def _model_types(self) -> Iterator[Difference]:
-        if self.origin.runtime != vllm_targets.PACKAGE:
-            return
-        read = vllm_targets.whitelist(self.tree)
+        read = self.reader.whitelist(self.tree)
         ours = SupportTable(self.rules).model_types(self.origin.runtime, self.against)
         theirs = read.substrings if read is not None else None
         if theirs != ours:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+#: Names of draft classes for EAGLE-3, in every runtime.
+EAGLE3 = re.compile(r"eagle3|peagle", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +28,18 @@ class Reading:
     policy: str | None = None
     doubts: tuple[str, ...] = ()
     draft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Whitelist:
+    """Substrings, one of which the target's text model_type must contain.
+
+    Attributes:
+        raises: class and text of the exception; ``{known}`` and ``{model_type}`` are filled in.
+            Pydantic wraps a ValueError into its ValidationError, which is a ValueError too.
+        place: file and line of the raise.
+    """
+
+    substrings: tuple[str, ...]
+    raises: str
+    place: str

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 from eagle3_lint.probe.capture import calls, sglang_doubts
 from eagle3_lint.probe.construction import held
-from eagle3_lint.probe.reading import Reading
+from eagle3_lint.probe.reading import EAGLE3, Reading, Whitelist
 from eagle3_lint.probe.source_tree import ClassSource, SourceTree, dotted
 
-PACKAGE = "sglang"
 MODELS = "sglang.srt.models"
 HOOK = "set_eagle3_layers_to_capture"
 EMBEDDING = "get_embed_and_head"
@@ -29,16 +28,29 @@ class UnknownPolicyError(Exception):
     """A hook turns ids into layers in a way that none of the known policies describes."""
 
 
-def read(tree: SourceTree, only: str = "") -> dict[str, Reading]:
+def read(tree: SourceTree, transformers: str, only: str = "") -> dict[str, Reading]:
     """Every architecture that the release registers.
 
     Args:
+        transformers: the release's requirement on transformers, which nothing here depends on.
         only: one architecture, which is quicker.
 
     Raises:
         UnknownPolicyError: see there.
     """
     return {cls.name: _reading(tree, cls) for cls in entries(tree, only) if only in ("", cls.name)}
+
+
+def drafts(tree: SourceTree) -> dict[str, ClassSource]:
+    """EAGLE-3 architectures that the release registers, with their classes."""
+    # Both spellings, Eagle3 and eagle3, hold these letters; few files do.
+    found = entries(tree, "agle3")
+    return {cls.name: cls for cls in found if EAGLE3.search(cls.name)}
+
+
+def whitelist(tree: SourceTree) -> Whitelist | None:
+    """No release has a list of model types that may be targets."""
+    return None
 
 
 def entries(tree: SourceTree, mentioned: str = "") -> Iterator[ClassSource]:

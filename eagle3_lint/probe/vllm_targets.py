@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from eagle3_lint.probe.capture import vllm_doubts
 from eagle3_lint.probe.construction import held
-from eagle3_lint.probe.reading import Reading
+from eagle3_lint.probe.reading import EAGLE3, Reading, Whitelist
 from eagle3_lint.probe.source_tree import ClassSource, SourceTree, below, dotted
 
-PACKAGE = "vllm"
 MODELS = "vllm.model_executor.models"
 INTERFACE = "SupportsEagle3"
 MIXIN = "EagleModelMixin"
@@ -29,21 +27,6 @@ SETTER = "set_aux_hidden_state_layers"
 #: Where SpeculativeConfig has been, newest first.
 _CONFIG_FILES = ("vllm.config.speculative", "vllm.config")
 _WHITELISTS = frozenset({"eagle3_target_supported", "aux_hidden_states_supported"})
-
-
-@dataclass(frozen=True, slots=True)
-class Whitelist:
-    """Substrings, one of which the target's text model_type must contain.
-
-    Attributes:
-        raises: class and text of the exception; ``{known}`` and ``{model_type}`` are filled in.
-            Pydantic wraps a ValueError into its ValidationError, which is a ValueError too.
-        place: file and line of the raise.
-    """
-
-    substrings: tuple[str, ...]
-    raises: str
-    place: str
 
 
 class Registry:
@@ -95,6 +78,13 @@ def read(tree: SourceTree, transformers: str, only: str = "") -> dict[str, Readi
         else:
             found[name] = _reading(registry, cls, transformers)
     return found
+
+
+def drafts(tree: SourceTree) -> dict[str, ClassSource]:
+    """EAGLE-3 architectures that the release registers, with their classes."""
+    registry = Registry(tree)
+    found = {name: registry.find(name) for name in registry.drafts if EAGLE3.search(name)}
+    return {name: cls for name, cls in found.items() if cls is not None}
 
 
 def _reading(registry: Registry, cls: ClassSource, transformers: str) -> Reading:

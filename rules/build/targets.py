@@ -18,11 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
 from packaging.version import Version
 
-from eagle3_lint.probe import sglang_targets, vllm_targets
-from eagle3_lint.probe.files import FolderFiles
+from eagle3_lint.probe.compare import READERS
+from eagle3_lint.probe.origin import find_origin
 from eagle3_lint.probe.reading import Reading
 from eagle3_lint.probe.source_tree import SourceTree
 
@@ -82,19 +81,6 @@ def unpacked(folder: Path, package: str) -> list[str]:
     """The releases in ``folder`` that are whole, oldest first."""
     whole = (path.name for path in folder.iterdir() if (path / package).is_dir())
     return sorted(whole, key=Version)
-
-
-def transformers_pin(folder: Path) -> str:
-    """The requirement on transformers in a wheel's METADATA, without extras.
-
-    Raises:
-        LookupError: none of the folder's METADATA files has one.
-    """
-    for metadata in sorted(folder.glob("*.dist-info/METADATA")):
-        for line in metadata.read_text(encoding="utf-8").splitlines():
-            if line.startswith("Requires-Dist: transformers"):
-                return str(Requirement(line.partition(":")[2]).specifier)
-    raise LookupError(f"{folder}: no requirement on transformers")
 
 
 class Table:
@@ -204,19 +190,18 @@ def _places(seen: Mapping[str, Reading]) -> list[str]:
 def read_releases(
     folder: Path, runtime: str, releases: Sequence[str]
 ) -> tuple[Readings, list[dict[str, Any]]]:
-    """What every release says, and the lists of model types (none for SGLang)."""
+    """What every release says, and the lists of model types (where a runtime has any)."""
     readings: Readings = {}
     lists: dict[tuple[tuple[str, ...], str], list[tuple[str, str]]] = {}
+    reader = READERS[runtime]
     for release in releases:
-        tree = SourceTree(FolderFiles(folder / release), runtime)
-        if runtime == "vllm":
-            found = vllm_targets.read(tree, transformers_pin(folder / release))
-            allowed = vllm_targets.whitelist(tree)
-            if allowed is not None:
-                same = lists.setdefault((allowed.substrings, allowed.raises), [])
-                same.append((release, allowed.place))
-        else:
-            found = sglang_targets.read(tree)
+        origin = find_origin(str(folder / release), (runtime,))
+        tree = SourceTree(origin.files, runtime)
+        found = reader.read(tree, origin.transformers)
+        allowed = reader.whitelist(tree)
+        if allowed is not None:
+            same = lists.setdefault((allowed.substrings, allowed.raises), [])
+            same.append((release, allowed.place))
         for name, reading in found.items():
             readings.setdefault(name, {})[release] = reading
     ranges = Ranges(releases)
