@@ -16,6 +16,7 @@ from eagle3_lint.report.model import CheckpointReport, Report
 from eagle3_lint.target_model import TargetModel
 
 if TYPE_CHECKING:
+    from eagle3_lint.comparison import Comparison
     from eagle3_lint.probe.patch import Patch
 
 
@@ -116,8 +117,18 @@ def prepare(
         rules=rules,
         runner=runner,
         patches=_patches(wanted, model, rules),
+        comparison=_comparison(facts, model),
     )
     return facts, wanted, question
+
+
+def _comparison(facts: Facts, model: TargetModel | None) -> Comparison | None:
+    """What the weights say beside the target model's, which a known name does not have."""
+    if model is None or model.folder is None:
+        return None
+    from eagle3_lint.comparison import compare_weights
+
+    return compare_weights(facts, model.folder)
 
 
 def _patches(

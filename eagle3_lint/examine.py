@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +25,7 @@ from eagle3_lint.contract.runtime import RuntimeRelease, runtime_file
 from eagle3_lint.diagnostic import Diagnostic, Finding
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
-from eagle3_lint.producer import recognise
+from eagle3_lint.producer import recognise, sorts_rows
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import (
     AuxReport,
@@ -45,6 +45,7 @@ from eagle3_lint.trained import Trained, trained_states
 from eagle3_lint.vocabulary import VocabularyMap, vocabulary_map
 
 if TYPE_CHECKING:
+    from eagle3_lint.comparison import Comparison
     from eagle3_lint.probe.patch import Patch
 
 #: Problems of the container with which the runtimes' reader cannot open the weights.
@@ -64,6 +65,7 @@ class Question:
         runner: the model runner (``v1``, ``v2``) where a release has several; None: the one that
             a plain start takes.
         patches: what the sources of a target say, where sources are asked for.
+        comparison: what the draft's weights say beside the target model's, where those are at hand.
     """
 
     model: TargetModel | None = None
@@ -74,6 +76,7 @@ class Question:
     rules: Path | None = None
     runner: str | None = None
     patches: Mapping[Target, Patch] = field(default_factory=dict)
+    comparison: Comparison | None = None
 
 
 class Played(NamedTuple):
@@ -125,6 +128,7 @@ class Examiner:
         self.vocabulary: VocabularyMap | None = (
             like.vocabulary if like and same else vocabulary_map(facts)
         )
+        self.comparison = _moved(like, facts) if like else question.comparison
         self.classes: ConfigClassTable = like.classes if like else ConfigClassTable(question.rules)
         self.support: SupportTable = like.support if like else SupportTable(question.rules)
         named = facts.config.get("architectures")
@@ -190,6 +194,8 @@ class Examiner:
             vocabulary=self.vocabulary,
             patch=patch,
             is_model=self.support.registered(target.runtime, target.release)(self._written),
+            sorts_rows=sorts_rows(self.producer, self.question.rules),
+            comparison=self.comparison,
         )
 
     def examine(self, target: Target, spans: bool = True) -> Result:
@@ -285,6 +291,14 @@ class Examiner:
             ids_mean=question.ids_mean,
             rules=question.rules,
         )
+
+
+def _moved(like: Examiner, facts: Facts) -> Comparison | None:
+    """The comparison of a draft on disk, after d2t was rebuilt: from t2d, the other one holds."""
+    found = like.comparison
+    if found is None or facts.d2t is like.facts.d2t or found.head_by_t2d is None:
+        return found
+    return replace(found, head=found.head_by_t2d)
 
 
 def _aux_report(subject: Subject) -> AuxReport:

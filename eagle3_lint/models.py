@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ def _entries(rules: Path | None) -> tuple[tuple[TargetModel, tuple[str, ...]], .
             max_position_embeddings=entry["max_position_embeddings"],
             quantised=entry["quantised"],
             source=entry["source"],
+            attention_layers=_attention_layers(entry),
         )
         found.append((model, names))
     return tuple(found)
@@ -95,7 +97,7 @@ def _from_file(path: Path, shown: str) -> TargetModel:
         raise InputError(f"target model {path}{line}: {error.message}") from None
     except OSError as error:
         raise InputError(f"target model {path}: cannot be read: {error.strerror}") from None
-    return from_config(config, shown)
+    return replace(from_config(config, shown), folder=path.parent)
 
 
 def _integer(config: Mapping[str, Any], name: str) -> int | None:
@@ -125,7 +127,19 @@ def from_config(config: Mapping[str, Any], name: str) -> TargetModel:
         max_position_embeddings=_integer(text, "max_position_embeddings"),
         quantised=quantised,
         source=f"{name}/config.json",
+        attention_layers=_attention_layers(text),
     )
+
+
+def _attention_layers(config: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The layers with full attention of a model that has linear ones too; None for any other."""
+    kinds, layers = config.get("layer_types"), _integer(config, "num_hidden_layers")
+    if isinstance(kinds, list) and "linear_attention" in kinds:
+        return tuple(i for i, kind in enumerate(kinds) if kind != "linear_attention")
+    every = _integer(config, "full_attention_interval")
+    if every is None or layers is None or isinstance(kinds, list):
+        return None
+    return tuple(range(every - 1, layers, every))
 
 
 def named_in_config(config: Mapping[str, Any], rules: Path | None = None) -> TargetModel | None:

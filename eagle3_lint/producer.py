@@ -64,10 +64,17 @@ def recognise(facts: Facts, rules: Path | None = None) -> ProducerReport:
     return likely or _UNKNOWN
 
 
+def _said_of(producer: ProducerReport, rules: Path | None) -> Mapping[str, Any]:
+    return next((raw for raw in _producers(rules) if raw["producer"] == producer.name), {})
+
+
 def convention(producer: ProducerReport, rules: Path | None = None) -> str | None:
     """What a producer's layer ids mean (``output`` or ``input``); None unless it is certain."""
     if producer.confidence != "certain":
         return None
-    return next(
-        (raw.get("ids_mean") for raw in _producers(rules) if raw["producer"] == producer.name), None
-    )
+    return _said_of(producer, rules).get("ids_mean")
+
+
+def sorts_rows(producer: ProducerReport, rules: Path | None = None) -> bool:
+    """Whether a producer numbers the rows of the head by ascending token, as most do."""
+    return bool(_said_of(producer, rules).get("head_rows", "ascending") == "ascending")

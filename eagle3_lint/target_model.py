@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from eagle3_lint.frozen import frozen
 
 
@@ -15,6 +17,9 @@ class TargetModel:
         model_type: of the text model, when a wrapper holds one.
         num_hidden_layers: decoder layers; aux state k exists for 0 <= k <= this.
         source: where the values come from.
+        folder: the folder of its config.json, if it was read from one; weights may be beside it.
+        attention_layers: the layers that attend over all positions, where a hybrid has others too;
+            None when all do, or nothing is known.
     """
 
     name: str
@@ -26,6 +31,8 @@ class TargetModel:
     max_position_embeddings: int | None = None
     quantised: bool | None = None
     source: str = ""
+    folder: Path | None = None
+    attention_layers: tuple[int, ...] | None = None
 
 
 @frozen

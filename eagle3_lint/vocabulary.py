@@ -43,6 +43,11 @@ class VocabularyMap:
         return not any(self.offsets)
 
     @property
+    def ascending(self) -> bool:
+        """Whether the rows stand for ascending tokens, as most trainers have them."""
+        return all(a < b for a, b in pairwise(self.goals))
+
+    @property
     def ascending_offsets(self) -> bool:
         """Whether the stored values themselves are an increasing list, as token ids are."""
         values = self.offsets

@@ -146,25 +146,32 @@ def offsets(rows: int = DRAFT_VOCAB, kind: str = "good") -> list[int]:
         return [*good[:7], -50, *good[8:]]
     if kind == "duplicate":
         return [*good[:7], good[6] - 1, *good[8:]]
+    if kind == "unsorted":
+        return [token - row for row, token in enumerate(reversed(spread(rows)))]
     return {"good": good, "absolute": spread(rows), "zeros": [0] * rows}[kind]
 
 
-def values_of(name: str, dtype: str, shape: tuple[int, ...], d2t: str = "good") -> bytes:
+def values_of(
+    name: str, dtype: str, shape: tuple[int, ...], d2t: str = "good", t2d: str = "good"
+) -> bytes:
     """d2t and t2d with values that mean something; zeros for the rest."""
     if name.endswith("d2t") and dtype == "I64" and len(shape) == 1 and shape[0]:
         return struct.pack(f"<{shape[0]}q", *offsets(shape[0], d2t))
     if name.endswith("t2d") and dtype == "BOOL" and len(shape) == 1:
-        chosen = set(spread(vocab=shape[0]))
+        marks = {
+            "good": spread(vocab=shape[0]), "first": range(DRAFT_VOCAB), "none": (),
+        }  # fmt: skip
+        chosen = set(marks[t2d])
         return bytes(token in chosen for token in range(shape[0]))
     return bytes(prod(shape) * BYTES[dtype])
 
 
-def safetensors_bytes(tensors: Shapes, d2t: str = "good") -> bytes:
+def safetensors_bytes(tensors: Shapes, d2t: str = "good", t2d: str = "good") -> bytes:
     """A safetensors file, laid out as the format's specification says."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     data = b""
     for name, (dtype, shape) in tensors.items():
-        piece = values_of(name, dtype, shape, d2t)
+        piece = values_of(name, dtype, shape, d2t, t2d)
         header[name] = {
             "dtype": dtype,
             "shape": list(shape),
@@ -177,11 +184,15 @@ def safetensors_bytes(tensors: Shapes, d2t: str = "good") -> bytes:
 
 
 def write_draft(
-    folder: Path, config: Mapping[str, Any], tensors: Shapes, d2t: str = "good"
+    folder: Path,
+    config: Mapping[str, Any],
+    tensors: Shapes,
+    d2t: str = "good",
+    t2d: str = "good",
 ) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2))
-    (folder / "model.safetensors").write_bytes(safetensors_bytes(tensors, d2t))
+    (folder / "model.safetensors").write_bytes(safetensors_bytes(tensors, d2t, t2d))
     return folder
 
 
@@ -278,7 +289,7 @@ def write_case(case: Mapping[str, Any], folder: Path) -> Path:
         }
     if "prefix" in case:
         tensors = {case["prefix"] + name: tensor for name, tensor in tensors.items()}
-    write_draft(folder, config, tensors, case.get("d2t", "good"))
+    write_draft(folder, config, tensors, case.get("d2t", "good"), case.get("t2d", "good"))
     if "duplicate" in case:
         path = folder / "config.json"
         field = case["duplicate"]

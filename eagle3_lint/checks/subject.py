@@ -21,6 +21,7 @@ from eagle3_lint.trained import Trained
 from eagle3_lint.vocabulary import VocabularyMap
 
 if TYPE_CHECKING:
+    from eagle3_lint.comparison import Comparison
     from eagle3_lint.probe.patch import Patch
 
 
@@ -37,6 +38,9 @@ class Subject:
         trained: the aux states that the draft was trained on.
         vocabulary: the draft's d2t in numbers.
         is_model: the architecture that config.json names is a model's, though no draft's.
+        sorts_rows: whether the draft's producer numbers the head's rows by ascending token, as far
+            as is known.
+        comparison: what the draft's weights say beside the target model's; None without those.
         patch: what the target's own sources say, where sources were asked for.
     """
 
@@ -54,6 +58,8 @@ class Subject:
     trained: Trained
     vocabulary: VocabularyMap | None = None
     is_model: bool = False
+    sorts_rows: bool = True
+    comparison: Comparison | None = None
     patch: Patch | None = None
 
     @property

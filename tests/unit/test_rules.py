@@ -16,6 +16,7 @@ from eagle3_lint.contract.rules_folder import rules_folder
 from eagle3_lint.diagnostic import Diagnostic
 from eagle3_lint.rule_folder import complaints, rule_files
 from tests.drafts import write_case
+from tests.weights import give_weights, write_target
 
 RULES = Catalogue().all()
 CASES = [
@@ -40,6 +41,9 @@ def findings(case: Mapping[str, Any], folder: Path) -> list[Diagnostic]:
         path.parent.mkdir()
         path.write_text(json.dumps(case["target_config"]))
         model = str(path)
+    if "weights" in case:
+        give_weights(draft, case["weights"])
+        model = str(write_target(folder / "target"))
     sources = folder / "sources"
     for name, text in case.get("sources", {}).items():
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
