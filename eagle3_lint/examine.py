@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby
 from pathlib import Path
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from eagle3_lint.catalogue import Catalogue
 from eagle3_lint.checks.aux import check_aux
+from eagle3_lint.checks.aux_ids import check_aux_ids
 from eagle3_lint.checks.config import check_config
 from eagle3_lint.checks.container import check_container
+from eagle3_lint.checks.forward import check_forward
 from eagle3_lint.checks.loading import check_loading
 from eagle3_lint.checks.spelling import Respelling, badness, better_spelling
 from eagle3_lint.checks.subject import Subject
@@ -19,13 +21,14 @@ from eagle3_lint.checks.switches import check_switches
 from eagle3_lint.checks.target import check_target
 from eagle3_lint.checks.vocabulary import check_vocabulary
 from eagle3_lint.config_classes import ConfigClassTable
-from eagle3_lint.contract.model import Contract
+from eagle3_lint.contract.model import Contract, SwitchStatement
 from eagle3_lint.contract.read import contract_file
-from eagle3_lint.contract.runtime import RuntimeRelease, runtime_file
+from eagle3_lint.contract.runtime import RuntimeRelease, known_runtimes, runtime_file
 from eagle3_lint.diagnostic import Diagnostic, Finding
 from eagle3_lint.facts import Facts
+from eagle3_lint.forward import Need, needs
 from eagle3_lint.frozen import frozen
-from eagle3_lint.producer import recognise, sorts_rows
+from eagle3_lint.producer import recognise, sorts_rows, trains_with
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import (
     AuxReport,
@@ -39,6 +42,7 @@ from eagle3_lint.simulate.aux_states import aux_states
 from eagle3_lint.simulate.load import simulate_load
 from eagle3_lint.simulate.resolve import Resolution, resolve
 from eagle3_lint.simulate.result import Load
+from eagle3_lint.simulate.switches import taken
 from eagle3_lint.support import SupportTable
 from eagle3_lint.target_model import TargetModel
 from eagle3_lint.trained import Trained, trained_states
@@ -87,6 +91,7 @@ class Played(NamedTuple):
     contract: Contract | None
     load: Load | None
     known: dict[str, object]
+    switches: Mapping[str, SwitchStatement]
 
 
 def _clean(load: Load | None) -> bool:
@@ -137,6 +142,8 @@ class Examiner:
         self._loads: dict[tuple[int, str, str], Load] = {}
         self._respellings: dict[int, Respelling | None] = {}
         self._loads_in: dict[str, tuple[str, ...]] = {}
+        self.needs: tuple[Need, ...] = needs(facts, question.rules)
+        self._honoured: dict[str, str] = {}
 
     def _played(self, target: Target) -> Played:
         """Resolve and simulate; releases for which the same data hold share both."""
@@ -152,17 +159,18 @@ class Examiner:
         known = outside_names(resolution.config, self.question.model)
         known["config_class"] = resolution.config_class
         if resolution.draft_class is None:
-            return Played(release, resolution, None, None, known)
+            return Played(release, resolution, None, None, known, {})
         file = contract_file(target.runtime, resolution.draft_class, self.question.rules)
         contract = file.contract(target.release)
         if any(d.effect == _FATAL_EFFECT for d in self.container):
-            return Played(release, resolution, contract, None, known)
+            return Played(release, resolution, contract, None, known, {})
         # A contract is one object for all releases with the same statements.
         key = (id(contract), resolution.config_class, repr(resolution.config))
         if key not in self._loads:
             config, shapes = resolution.config, self.facts.shapes
             self._loads[key] = simulate_load(contract, config, shapes, known)
-        return Played(release, resolution, contract, self._loads[key], known)
+        switches = file.switches(target.release)
+        return Played(release, resolution, contract, self._loads[key], known, switches)
 
     def subject(self, target: Target) -> Subject:
         """One draft before one target, simulated, for the checks to look at."""
@@ -194,6 +202,10 @@ class Examiner:
             vocabulary=self.vocabulary,
             patch=patch,
             is_model=self.support.registered(target.runtime, target.release)(self._written),
+            producer=self.producer,
+            needs=self.needs,
+            switches=played.switches,
+            trains_with=trains_with(self.producer, self.question.rules),
             sorts_rows=sorts_rows(self.producer, self.question.rules),
             comparison=self.comparison,
         )
@@ -228,13 +240,28 @@ class Examiner:
         if runtime not in self._loads_in:
             releases = runtime_file(runtime, self.question.rules).releases
             loads = [_clean(self._played(Target(runtime, r)).load) for r in releases]
-            spans: list[str] = []
-            for good, group in groupby(zip(loads, releases, strict=True), key=lambda pair: pair[0]):
-                names = [release for _, release in group]
-                if good:
-                    spans.append(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}")
-            self._loads_in[runtime] = tuple(spans)
+            self._loads_in[runtime] = _spans(releases, loads)
         return self._loads_in[runtime]
+
+    def honoured(self, need: Need) -> str:
+        """Which known releases of which runtimes do what the draft needs, in words."""
+        name = need.switch.name
+        if name not in self._honoured:
+            found: list[str] = []
+            for runtime in known_runtimes(self.question.rules):
+                file = runtime_file(runtime, self.question.rules)
+                does = [self._does(Target(runtime, release), need) for release in file.releases]
+                found += [f"{file.title} {span}" for span in _spans(file.releases, does)]
+            self._honoured[name] = ", ".join(found)
+        return self._honoured[name]
+
+    def _does(self, target: Target, need: Need) -> bool:
+        played = self._played(target)
+        statement = played.switches.get(need.switch.name)
+        if statement is None or played.load is None:
+            return False
+        takes = taken(statement, played.resolution.config, played.load.environment)
+        return need.switch.same(takes, need.value)
 
     def lost(self, target: Target) -> int:
         """How many tensors find no parameter of the target's draft class by their name."""
@@ -253,9 +280,11 @@ class Examiner:
     def _findings(self, subject: Subject) -> Iterator[Finding]:
         yield from check_config(subject)
         yield from check_loading(subject, self._respelling(subject))
+        yield from check_aux_ids(subject)
         yield from check_aux(subject)
         yield from check_vocabulary(subject)
         yield from check_switches(subject)
+        yield from check_forward(subject, self.honoured)
         yield from check_target(subject)
 
     def _respelling(self, subject: Subject) -> Respelling | None:
@@ -291,6 +320,16 @@ class Examiner:
             ids_mean=question.ids_mean,
             rules=question.rules,
         )
+
+
+def _spans(releases: Sequence[str], holds: Sequence[bool]) -> tuple[str, ...]:
+    """The releases for which something holds, neighbours together."""
+    spans: list[str] = []
+    for good, group in groupby(zip(holds, releases, strict=True), key=lambda pair: pair[0]):
+        names = [release for _, release in group]
+        if good:
+            spans.append(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}")
+    return tuple(spans)
 
 
 def _moved(like: Examiner, facts: Facts) -> Comparison | None:

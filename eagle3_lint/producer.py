@@ -12,7 +12,7 @@ from eagle3_lint.facts import Facts
 from eagle3_lint.report.model import ProducerReport
 from eagle3_lint.simulate.configure import look_up
 
-_UNKNOWN = ProducerReport("unknown", None, "unknown")
+UNKNOWN_PRODUCER = ProducerReport("unknown", None, "unknown")
 
 
 def _present(facts: Facts, path: str) -> bool:
@@ -61,7 +61,7 @@ def recognise(facts: Facts, rules: Path | None = None) -> ProducerReport:
             if report.confidence == "certain":
                 return report
             likely = likely or report
-    return likely or _UNKNOWN
+    return likely or UNKNOWN_PRODUCER
 
 
 def _said_of(producer: ProducerReport, rules: Path | None) -> Mapping[str, Any]:
@@ -78,3 +78,10 @@ def convention(producer: ProducerReport, rules: Path | None = None) -> str | Non
 def sorts_rows(producer: ProducerReport, rules: Path | None = None) -> bool:
     """Whether a producer numbers the rows of the head by ascending token, as most do."""
     return bool(_said_of(producer, rules).get("head_rows", "ascending") == "ascending")
+
+
+def trains_with(
+    producer: ProducerReport, rules: Path | None = None
+) -> Mapping[str, Mapping[str, Any]]:
+    """What a producer means by switches of the forward pass, whatever it writes, by name."""
+    return {entry["switch"]: entry for entry in _said_of(producer, rules).get("forward", ())}

@@ -20,11 +20,15 @@ from eagle3_lint.simulate.configure import look_up
 Ids = tuple[int, ...]
 Basis = Literal["user", "producer", "default", "ambiguous"]
 
-#: Where drafts have their ids. Two of these are read by no runtime: AngelSlim's own key, and
-#: SpecForge's override of a run.
+#: Where drafts have their ids. The last of these are read by no runtime: AngelSlim's own key,
+#: SpecForge's override of a run, and a plural that is written by mistake.
 NESTED = "eagle_config.eagle_aux_hidden_state_layer_ids"
 TOP = "eagle_aux_hidden_state_layer_ids"
-UNREAD = ("aux_hidden_states_layer_ids", "aux_hidden_state_layer_ids")
+UNREAD = (
+    "aux_hidden_states_layer_ids",
+    "aux_hidden_state_layer_ids",
+    "eagle_aux_hidden_states_layer_ids",
+)
 _PLACES = (NESTED, TOP, *UNREAD)
 
 

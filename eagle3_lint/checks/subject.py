@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
 
-from eagle3_lint.contract.model import Contract
+from eagle3_lint.contract.model import Contract, SwitchStatement
 from eagle3_lint.contract.runtime import RuntimeFile, RuntimeRelease
 from eagle3_lint.diagnostic import Place
 from eagle3_lint.facts import Facts
+from eagle3_lint.forward import Need
 from eagle3_lint.frozen import frozen
+from eagle3_lint.producer import UNKNOWN_PRODUCER
 from eagle3_lint.releases import Target
+from eagle3_lint.report.model import ProducerReport
 from eagle3_lint.simulate.aux_states import AuxStates
 from eagle3_lint.simulate.load import simulate_load
 from eagle3_lint.simulate.resolve import Resolution
@@ -37,6 +40,10 @@ class Subject:
         fed: the aux states that the target feeds.
         trained: the aux states that the draft was trained on.
         vocabulary: the draft's d2t in numbers.
+        producer: who wrote the draft.
+        needs: what the draft's forward pass was trained to do, switch by switch.
+        switches: what the release makes of each switch; empty without a contract.
+        trains_with: what the producer means by switches, whatever it writes.
         is_model: the architecture that config.json names is a model's, though no draft's.
         sorts_rows: whether the draft's producer numbers the head's rows by ascending token, as far
             as is known.
@@ -57,6 +64,10 @@ class Subject:
     fed: AuxStates
     trained: Trained
     vocabulary: VocabularyMap | None = None
+    producer: ProducerReport = UNKNOWN_PRODUCER
+    needs: tuple[Need, ...] = ()
+    switches: Mapping[str, SwitchStatement] = field(default_factory=dict)
+    trains_with: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_model: bool = False
     sorts_rows: bool = True
     comparison: Comparison | None = None

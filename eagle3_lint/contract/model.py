@@ -222,6 +222,27 @@ class AfterStatement:
 
 
 @frozen
+class SwitchStatement:
+    """What the forward pass takes for one of its switches.
+
+    Attributes:
+        name: as ``rules/switches.toml`` has it.
+        read: dotted paths into the configuration as the class sees it, the first that is present
+            wins; empty when the release never looks.
+        absent: expression for what it takes when no path is there.
+        value: expression instead of both, over the names of the contract.
+        when: unless this holds, ``absent`` is taken whatever the paths have.
+    """
+
+    name: str
+    source: str
+    read: tuple[str, ...] = ()
+    absent: str = "null"
+    value: str | None = None
+    when: str | None = None
+
+
+@frozen
 class Contract:
     """What one draft class of one release expects."""
 

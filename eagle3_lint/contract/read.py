@@ -24,6 +24,7 @@ from eagle3_lint.contract.model import (
     PresentStatement,
     Raise,
     ShapeStatement,
+    SwitchStatement,
 )
 from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
@@ -122,6 +123,17 @@ def _shape(entry: Mapping[str, Any]) -> ShapeStatement:
     )
 
 
+def _switch(entry: Mapping[str, Any]) -> SwitchStatement:
+    return SwitchStatement(
+        name=entry["name"],
+        source=entry["source"],
+        read=tuple(entry.get("read", ())),
+        absent=entry.get("absent", "null"),
+        value=entry.get("value"),
+        when=entry.get("when"),
+    )
+
+
 class ContractFile:
     """One file of ``rules/contracts``: every statement with its range."""
 
@@ -153,6 +165,14 @@ class ContractFile:
             }
             self._contracts[signature] = self._build(release, chosen)
         return self._contracts[signature]
+
+    def switches(self, release: str) -> dict[str, SwitchStatement]:
+        """What the forward pass of ``release`` takes for each switch, by name.
+
+        Apart from the contract, so that releases that load alike still share one.
+        """
+        entries = [e for e in self.raw.get("switch", ()) if covers(e.get("in", ""), release)]
+        return {s.name: s for s in self._made(_switch, entries)}
 
     def _made(
         self, make: Callable[[Mapping[str, Any]], Statement], entries: list[Mapping[str, Any]]
