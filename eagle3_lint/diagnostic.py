@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -32,7 +33,15 @@ class Place:
 class Edit:
     """One change to a checkpoint, as data; ``op`` says which, ``fields`` the rest."""
 
-    op: Literal["rename_tensor", "set_config", "remove_config", "drop_tensor", "rebuild_d2t"]
+    op: Literal[
+        "rename_tensor",
+        "set_config",
+        "remove_config",
+        "drop_tensor",
+        "rebuild_d2t",
+        "add_d2t",
+        "sort_fc",
+    ]
     fields: tuple[tuple[str, object], ...]
 
     @classmethod
@@ -55,6 +64,16 @@ class Edit:
     def rebuild_d2t(cls, tensor: str, source: Literal["absolute", "t2d"]) -> Edit:
         """New offsets: from the tokens that d2t holds instead, or from those that t2d marks."""
         return cls("rebuild_d2t", (("tensor", tensor), ("from", source)))
+
+    @classmethod
+    def add_d2t(cls, tensor: str) -> Edit:
+        """A d2t where there is none: int64 offsets of the tokens that t2d marks."""
+        return cls("add_d2t", (("tensor", tensor), ("from", "t2d")))
+
+    @classmethod
+    def sort_fc(cls, tensor: str, order: Sequence[int]) -> Edit:
+        """Column blocks of fc in another order: block j is what was block ``order[j]``."""
+        return cls("sort_fc", (("tensor", tensor), ("order", list(order))))
 
     def to_json(self) -> dict[str, object]:
         return {"op": self.op, **dict(self.fields)}

@@ -128,7 +128,7 @@ class Examiner:
         self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
         self.producer = recognise(facts, question.rules)
         known = like is not None and like.trained.states is not None
-        self.trained: Trained = like.trained if like and known else self._trained()
+        self.trained: Trained = _sorted(like.trained, facts) if like and known else self._trained()
         same = like is not None and facts.d2t is like.facts.d2t
         self.vocabulary: VocabularyMap | None = (
             like.vocabulary if like and same else vocabulary_map(facts)
@@ -330,6 +330,14 @@ def _spans(releases: Sequence[str], holds: Sequence[bool]) -> tuple[str, ...]:
         if good:
             spans.append(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}")
     return tuple(spans)
+
+
+def _sorted(trained: Trained, facts: Facts) -> Trained:
+    """What a draft on disk was trained on, in the order in which its fc has the states now."""
+    states, order = trained.states, facts.fc_order
+    if states is None or len(order) != len(states):
+        return trained
+    return replace(trained, states=tuple(states[i] for i in order))
 
 
 def _moved(like: Examiner, facts: Facts) -> Comparison | None:

@@ -61,6 +61,8 @@ class Facts:
         layers: indices of the decoder layers found, sorted.
         stated: sizes as config.json gives them. shown: sizes as the tensors show them.
         d2t: offsets, one per draft token (target id = row + d2t[row]); None when absent.
+        fc_order: where the column blocks of fc were on disk, after edits that moved them; empty as
+            long as they are in their places.
         t2d: one per target token, non-zero when the draft can propose it; None when absent.
     """
 
@@ -78,6 +80,7 @@ class Facts:
     shown: Dimensions
     d2t: Sequence[int | float] | None = None
     t2d: Sequence[int | float] | None = None
+    fc_order: tuple[int, ...] = ()
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -213,6 +216,7 @@ def changed(facts: Facts, document: Document, tensors: Iterable[Tensor]) -> Fact
         weights_format=facts.weights_format,
         d2t=facts.d2t,
         t2d=facts.t2d,
+        fc_order=facts.fc_order,
     )
 
 

@@ -169,7 +169,7 @@ def _change(draft: Edited, looked: dict[str, Seen], output: Path | None) -> Fold
     folder = Path(draft.original.path)
     renames = {old: new for old, new in draft.names.items() if old != new}
     touched = bool(renames) or len(draft.names) < len(draft.original.tensors)
-    touched = touched or draft.d2t is not None
+    touched = touched or draft.d2t is not None or draft.fc is not None
     if touched and draft.original.weights_format == "torch":
         if output is None:
             raise InputError(
@@ -199,6 +199,11 @@ def _converted(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
     left = [*files, *(n for n in draft.original.files if n.endswith(".bin.index.json"))]
     # All of them are read from end to end in any case.
     looked = {**looked, **{file: seen(folder, file) for file in left}}
+    if draft.fc is not None or draft.added is not None:
+        raise InputError(
+            f"{folder}: the weights are a torch file, in which columns cannot be moved nor tensors"
+            " added; fix it for its other findings first (--output DIR), then fix the copy"
+        )
     values = {draft.d2t.tensor: draft.d2t.offsets} if draft.d2t is not None else {}
     try:
         content = as_safetensors([folder / file for file in files], draft.names, values)
@@ -218,13 +223,17 @@ def title(edits: Sequence[Edit]) -> str:
     renames = sum(e.op == "rename_tensor" for e in edits)
     drops = sum(e.op == "drop_tensor" for e in edits)
     rebuilt = sum(e.op == "rebuild_d2t" for e in edits)
-    fields = len(edits) - renames - drops - rebuilt
+    added = sum(e.op == "add_d2t" for e in edits)
+    sorted_ = sum(e.op == "sort_fc" for e in edits)
+    fields = len(edits) - renames - drops - rebuilt - added - sorted_
     parts = [
         f"{count} {word}{'s' if count > 1 else ''} {what}"
         for count, word, what in (
             (renames, "tensor", "renamed"),
             (drops, "tensor", "dropped"),
             (rebuilt, "vocabulary map", "rebuilt"),
+            (added, "vocabulary map", "added"),
+            (sorted_, "fc", "sorted"),
             (fields, "config field", "changed"),
         )
         if count

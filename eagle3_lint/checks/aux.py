@@ -6,8 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Edit, Finding, Fix
+from eagle3_lint.facts import bare
 from eagle3_lint.simulate.aux_states import aux_states
-from eagle3_lint.trained import Ids
+from eagle3_lint.trained import NESTED, TOP, Ids, ids_at
+
+#: Numbers without a scale of their own, whose columns can be moved.
+_WHOLE = ("BF16", "F16", "F32", "F64")
 
 
 def check_aux(subject: Subject) -> Iterator[Finding]:
@@ -69,12 +73,31 @@ def _differ(subject: Subject) -> Iterator[Finding]:
     source = subject.cite(subject.release.aux["source"])
     where = subject.field(_where(subject))
     if set(fed) == set(trained):
-        yield Finding("E3L302", _values(subject), where, source)
+        yield Finding("E3L302", _values(subject), where, source, _in_order(subject, trained))
         return
     variant = "message" if subject.fed.ids or not subject.trained.ids else "unread"
     yield Finding(
         "E3L301", _values(subject), where, source, _spelled(subject, trained), variant=variant
     )
+
+
+def _in_order(subject: Subject, trained: Ids) -> Fix | None:
+    """The column blocks of fc in the order of the layers, and the ids with them."""
+    names = [n for n in subject.facts.tensors if bare(n) == "fc.weight"]
+    fc = subject.facts.tensors[names[0]] if len(names) == 1 else None
+    if fc is None or fc.dtype not in _WHOLE or len(fc.shape) != 2 or fc.shape[1] % len(trained):
+        return None
+    order = sorted(range(len(trained)), key=lambda i: trained[i])
+    edits = [Edit.sort_fc(fc.name, order)]
+    for path in (NESTED, TOP):
+        ids = ids_at(subject.facts.config, path)
+        if len(ids) == len(trained):
+            pointer = "/" + path.replace(".", "/")
+            edits.append(Edit.set_config(pointer, [ids[i] for i in order]))
+    title = (
+        f"sort the column blocks of fc, and the ids with them, to {listed(tuple(sorted(trained)))}"
+    )
+    return Fix(title, "safe", tuple(edits))
 
 
 def _spelled(subject: Subject, states: Ids) -> Fix | None:

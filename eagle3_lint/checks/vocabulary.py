@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eagle3_lint.checks.subject import Subject
-from eagle3_lint.checks.vocabulary_map import check_vocabulary_map
+from eagle3_lint.checks.vocabulary_map import check_vocabulary_map, map_from_marks
 from eagle3_lint.diagnostic import Finding
 from eagle3_lint.facts import bare
 from eagle3_lint.load.target_weights import EMBEDDING
@@ -31,7 +31,13 @@ def check_vocabulary(subject: Subject) -> Iterator[Finding]:
     values: dict[str, object] = {"target": str(subject.target), "rows": rows, "vocab": vocab}
     if load.vocabulary_map is None:
         variant = "message" if facts.d2t is None else "thrown-away"
-        yield Finding("E3L401", values, subject.field("/draft_vocab_size"), variant=variant)
+        yield Finding(
+            "E3L401",
+            values,
+            subject.field("/draft_vocab_size"),
+            fix=map_from_marks(subject, rows),
+            variant=variant,
+        )
     if "lm_head.weight" in load.borrowed and "lm_head.weight" not in facts.tensors:
         yield Finding("E3L402", values, subject.field("/draft_vocab_size"))
 

@@ -184,3 +184,18 @@ def _from_marks(subject: Subject, table: VocabularyMap) -> Fix | None:
     comparison = subject.comparison
     shown = comparison is not None and (comparison.head_by_t2d or 0) >= AGREES
     return Fix(title, "safe" if table.all_zero or shown else "unsafe", (edit,))
+
+
+def map_from_marks(subject: Subject, rows: int) -> Fix | None:
+    """A d2t that is missing, from t2d, where it marks one token a row; sure when heads agree."""
+    facts = subject.facts
+    names = [name for name in facts.tensors if bare(name) == "t2d"]
+    if facts.d2t is not None or facts.t2d is None or len(names) != 1:
+        return None
+    if len(marked_tokens(facts.t2d)) != rows:
+        return None
+    comparison = subject.comparison
+    shown = comparison is not None and (comparison.head_by_t2d or 0) >= AGREES
+    edit = Edit.add_d2t(names[0].removesuffix("t2d") + "d2t")
+    title = "add d2t, from the tokens that t2d marks, in ascending order"
+    return Fix(title, "safe" if shown or subject.sorts_rows else "unsafe", (edit,))

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from eagle3_lint.diagnostic import Edit
-from eagle3_lint.facts import Facts, changed
+from eagle3_lint.facts import Facts, bare, changed
 from eagle3_lint.frozen import frozen
+from eagle3_lint.load.checkpoint import Tensor
 from eagle3_lint.load.document import escape, parse_document
 from eagle3_lint.plan.json_text import with_value, without
 from eagle3_lint.vocabulary import marked_tokens, offsets_of
@@ -45,12 +46,16 @@ class Edited:
         facts: as the edits make it.
         names: name on disk → name now; a tensor that is dropped is not in it.
         d2t: the rebuilt offsets and what they were rebuilt from; None when they are as on disk.
+        added: the present name of a d2t that is not on disk.
+        fc: the name on disk of an fc whose column blocks are moved (``facts.fc_order``).
     """
 
     original: Facts
     facts: Facts
     names: Mapping[str, str]
     d2t: Rebuilt | None = None
+    added: str | None = None
+    fc: str | None = None
 
     @classmethod
     def untouched(cls, facts: Facts) -> Edited:
@@ -65,8 +70,10 @@ class Edited:
             ValueError: an edit sets what cannot be set.
         """
         text = self.facts.document.text
-        rebuilt = self.d2t
-        now = {name: name for name in self.facts.tensors}
+        rebuilt, fc, order = self.d2t, self.fc, self.facts.fc_order
+        held = dict(self.facts.tensors)
+        now = {name: name for name in held}
+        added = self.added
         for edit in edits:
             fields = dict(edit.fields)
             if edit.op == "rename_tensor":
@@ -75,6 +82,14 @@ class Edited:
                 del now[_present(now, fields["tensor"])]
             elif edit.op == "rebuild_d2t":
                 rebuilt = self._rebuilt(_present(now, fields["tensor"]), fields["from"])
+            elif edit.op == "add_d2t":
+                added = str(fields["tensor"])
+                rebuilt = self._added(added)
+                held[added] = self._new_tensor(added, rebuilt)
+                now[added] = added
+            elif edit.op == "sort_fc":
+                fc = self._on_disk(_present(now, fields["tensor"]))
+                order = _moved(order, fields["order"])
             elif edit.op == "set_config":
                 text = with_value(text, str(fields["pointer"]), fields["value"])
             else:
@@ -83,18 +98,35 @@ class Edited:
         document = self.facts.document
         if text != document.text:
             document = parse_document(text.encode("utf-8"))
-        tensors = (replace(self.facts.tensors[old], name=new) for old, new in now.items())
+        tensors = (replace(held[old], name=new) for old, new in now.items())
         names = {first: now[old] for first, old in self.names.items() if old in now}
-        facts = changed(self.facts, document, tensors)
+        facts = replace(changed(self.facts, document, tensors), fc_order=order)
         if rebuilt is not self.d2t and rebuilt is not None:
             facts = replace(facts, d2t=rebuilt.offsets)
-        return Edited(self.original, facts, names, rebuilt)
+        return Edited(self.original, facts, names, rebuilt, now.get(added or ""), fc)
+
+    def _on_disk(self, name: str) -> str:
+        return next(old for old, new in self.names.items() if new == name)
+
+    def _added(self, name: str) -> Rebuilt:
+        """Raises ValueError when t2d does not mark one token for each row of the head."""
+        if name in self.facts.tensors:
+            raise CollisionError(f"there is a {name!r} already")
+        tokens = marked_tokens(self.facts.t2d or ())
+        if not tokens or len(tokens) != self.facts.shown.draft_vocab_size:
+            raise ValueError(f"t2d marks {len(tokens)} tokens, which is not one for each row")
+        return Rebuilt(name, "t2d", tuple(offsets_of(tokens)))
+
+    def _new_tensor(self, name: str, made: Rebuilt) -> Tensor:
+        """The tensor goes into the file that holds t2d."""
+        file = next(t.file for n, t in self.facts.tensors.items() if bare(n) == "t2d")
+        return Tensor(name, "I64", (len(made.offsets),), file, -1, 8 * len(made.offsets))
 
     def _rebuilt(self, tensor: str, source: object) -> Rebuilt:
         """Raises ValueError when what it is to be rebuilt from does not give one token a row, or
         the offsets do not fit the tensor's dtype."""
         facts = self.facts
-        on_disk = next(old for old, new in self.names.items() if new == tensor)
+        on_disk = self._on_disk(tensor)
         if facts.d2t is None:
             raise ValueError(f"{tensor} has no values to go by")
         absolute = source == "absolute"
@@ -113,8 +145,12 @@ class Edited:
                 found.append(Edit.drop(name))
             elif self.names[name] != name:
                 found.append(Edit.rename(name, self.names[name]))
-        if self.d2t is not None:
+        if self.added is not None:
+            found.append(Edit.add_d2t(self.added))
+        elif self.d2t is not None:
             found.append(Edit.rebuild_d2t(self.d2t.tensor, self.d2t.source))
+        if self.fc is not None:
+            found.append(Edit.sort_fc(self.fc, self.facts.fc_order))
         found.extend(_config("", self.original.config, self.facts.config))
         return tuple(found)
 
@@ -122,7 +158,8 @@ class Edited:
     def key(self) -> tuple[object, ...]:
         """Equal for equal drafts."""
         names = tuple(self.names.get(n, "") for n in self.original.tensors)
-        return self.facts.document.text, names, self.d2t and self.d2t.source
+        values = self.d2t and self.d2t.source, self.added, self.facts.fc_order
+        return self.facts.document.text, names, values
 
 
 def packed(offsets: Sequence[int], dtype: str) -> bytes:
@@ -137,6 +174,17 @@ def packed(offsets: Sequence[int], dtype: str) -> bytes:
         return struct.pack(f"<{len(offsets)}{_CODES[dtype]}", *offsets)
     except struct.error as error:
         raise ValueError(f"{dtype} is too small for these offsets: {error}") from None
+
+
+def _moved(before: tuple[int, ...], order: object) -> tuple[int, ...]:
+    """Two moves of column blocks, one after the other.
+
+    Raises:
+        ValueError: the order does not name each block once.
+    """
+    if not isinstance(order, list) or sorted(order) != list(range(len(order))):
+        raise ValueError(f"{order} does not name each column block once")
+    return tuple(before[i] for i in order) if before else tuple(order)
 
 
 def _present(names: Mapping[str, str], name: object) -> str:

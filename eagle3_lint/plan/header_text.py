@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from eagle3_lint.frozen import frozen
 from eagle3_lint.load.strict_json import Number, Pairs, parse
 from eagle3_lint.write.change import Kept, Made, Piece
 
 _METADATA = "__metadata__"
+#: The widest number of a tensor, in bytes; the data of others start at a multiple of their own.
+_ALIGNED = 8
 Members = Sequence[tuple[str, Any]]
+#: New bytes, or spans of the old ones, from the tensor's first, in their new order.
+NewData = bytes | Sequence[tuple[int, int]]
+
+
+@frozen
+class Added:
+    """A tensor that was not in the file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
 
 
 def renamed(
-    text: str, names: Mapping[str, str], made: Mapping[str, bytes] | None = None
+    text: str,
+    names: Mapping[str, str],
+    made: Mapping[str, NewData] | None = None,
+    added: Mapping[str, Added] | None = None,
 ) -> tuple[bytes, tuple[Piece, ...] | None]:
     """The header under other names, and what becomes of the data.
 
@@ -25,6 +42,8 @@ def renamed(
         text: the header's JSON, as the library accepts it.
         names: name in the file → new name.
         made: name in the file → new data, of the size of the old.
+        added: new name → a tensor; it comes before the others' data, so that eight-byte numbers
+            stay aligned.
 
     Returns:
         The new JSON without padding, and the pieces of data it speaks of; None for those when they
@@ -40,30 +59,53 @@ def renamed(
     ]
     dropped = len(kept) < len(last)
     pieces: tuple[Piece, ...] | None = None
-    if dropped or made:
-        kept, pieces = _moved_together(kept, made or {})
+    if dropped or made or added:
+        front = [Made(a.data) for a in (added or {}).values()]
+        kept, moved = _moved_together(kept, made or {}, sum(len(p.content) for p in front))
+        pieces = (*front, *moved)
     new = [(names.get(name, name), entry) for name, entry in kept]
-    return _dumped(new).encode("utf-8"), pieces
+    return _dumped([*new, *_entries(added or {})]).encode("utf-8"), pieces
+
+
+def _entries(added: Mapping[str, Added]) -> Iterator[tuple[str, Any]]:
+    at = 0
+    for name, tensor in added.items():
+        if len(tensor.data) % _ALIGNED:
+            raise ValueError(f"{name}: its {len(tensor.data)} bytes would move the others apart")
+        span = [at, at + len(tensor.data)]
+        yield (
+            name,
+            Pairs([("dtype", tensor.dtype), ("shape", list(tensor.shape)), ("data_offsets", span)]),
+        )
+        at += len(tensor.data)
 
 
 def _moved_together(
-    members: Members, made: Mapping[str, bytes]
+    members: Members, made: Mapping[str, NewData], at: int
 ) -> tuple[list[tuple[str, Any]], tuple[Piece, ...]]:
+    """The members with new places and the pieces of their data, the first at ``at``."""
     spans = {name: _span(entry) for name, entry in members if name != _METADATA}
-    at = 0
     pieces: list[Piece] = []
     moved: dict[str, list[int]] = {}
     for name, (begin, end) in sorted(spans.items(), key=lambda pair: pair[1]):
         if name in made:
-            if len(made[name]) != end - begin:
-                raise ValueError(f"{name}: {len(made[name])} bytes for {end - begin}")
-            pieces.append(Made(made[name]))
+            pieces.extend(_pieces(name, made[name], begin, end))
         elif end > begin:
             pieces.append(Kept(begin, end))
         moved[name] = [at, at + end - begin]
         at += end - begin
     new = [(n, _placed(e, moved[n]) if n in moved else e) for n, e in members]
     return new, tuple(pieces)
+
+
+def _pieces(name: str, data: NewData, begin: int, end: int) -> list[Piece]:
+    new: list[Piece] = (
+        [Made(data)] if isinstance(data, bytes) else [Kept(begin + a, begin + b) for a, b in data]
+    )
+    size = len(data) if isinstance(data, bytes) else sum(b - a for a, b in data)
+    if size != end - begin:
+        raise ValueError(f"{name}: {size} bytes for {end - begin}")
+    return new
 
 
 def _span(entry: Any) -> tuple[int, int]:

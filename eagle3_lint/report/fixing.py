@@ -61,6 +61,11 @@ def in_words(edit: Edit) -> str:
     if edit.op == "rebuild_d2t":
         what = "the tokens it holds" if fields["from"] == "absolute" else "the tokens t2d marks"
         return f"{fields['tensor']} is rebuilt from {what}"
+    if edit.op == "add_d2t":
+        return f"{fields['tensor']} is added, from the tokens t2d marks"
+    if edit.op == "sort_fc":
+        order = ", ".join(str(i + 1) for i in fields["order"])
+        return f"{fields['tensor']}: its column blocks in the order {order}"
     if edit.op == "set_config":
         return (
             f"config.json {fields['pointer']} = {json.dumps(fields['value'], ensure_ascii=False)}"
