@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from eagle3_lint.frozen import frozen
 from eagle3_lint.load.checkpoint import Checkpoint, Problem, Tensor
 from eagle3_lint.load.document import Document
+from eagle3_lint.load.rows import read_rows
 from eagle3_lint.load.values import read_integers
 
 #: Prefixes that training wrappers leave in front of every key, outermost first.
 WRAPPERS = ("module.", "_orig_mod.", "draft_model.", "eagle_module.", "base_model.model.", "model.")
 
+#: Pairs of neighbouring rows that are looked at, and how much of each.
+_PAIRS, _COLUMNS = 8, 64
 _LAYER = re.compile(r"(?:^|\.)(midlayer|layers)\.(?:(\d+)\.)?")
 _TABLE = re.compile(r"(?:^|\.)(d2t|t2d)$")
 #: Names that only an EAGLE-3 draft has; an EAGLE-1 draft has an fc too, but none of these.
@@ -61,6 +65,8 @@ class Facts:
         layers: indices of the decoder layers found, sorted.
         stated: sizes as config.json gives them. shown: sizes as the tensors show them.
         d2t: offsets, one per draft token (target id = row + d2t[row]); None when absent.
+        repeated_rows: how many pairs of neighbouring rows of the head were looked at, if all of
+            them were equal; 0 otherwise (see :func:`_repeated`).
         fc_order: where the column blocks of fc were on disk, after edits that moved them; empty as
             long as they are in their places.
         t2d: one per target token, non-zero when the draft can propose it; None when absent.
@@ -81,6 +87,7 @@ class Facts:
     d2t: Sequence[int | float] | None = None
     t2d: Sequence[int | float] | None = None
     fc_order: tuple[int, ...] = ()
+    repeated_rows: int = 0
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -201,7 +208,30 @@ def gather_facts(checkpoint: Checkpoint) -> Facts:
         weights_format=checkpoint.weights_format,
         d2t=tables.get("d2t"),
         t2d=tables.get("t2d"),
+        repeated_rows=_repeated(checkpoint.path, tensors, tables.get("d2t")),
     )
+
+
+def _repeated(
+    folder: Path, tensors: Mapping[str, Tensor], d2t: Sequence[int | float] | None
+) -> int:
+    """Whether rows of the head whose offsets are equal are themselves equal.
+
+    Neighbouring tokens have equal offsets and rows of their own. A head that was cut out of a whole
+    one by its offsets instead of its tokens has one row for all of them.
+    """
+    head = next((t for n, t in tensors.items() if bare(n) == "lm_head.weight"), None)
+    if head is None or d2t is None or len(d2t) < 2:
+        return 0
+    pairs = [i for i in range(len(d2t) - 1) if d2t[i] == d2t[i + 1]]
+    chosen = pairs[:: max(1, len(pairs) // _PAIRS)][:_PAIRS]
+    if len(chosen) < _PAIRS:
+        return 0
+    rows = read_rows(folder, head, [row for i in chosen for row in (i, i + 1)], _COLUMNS)
+    if rows is None or not all(any(row) for row in rows):
+        return 0
+    equal = all(rows[2 * k] == rows[2 * k + 1] for k in range(len(chosen)))
+    return len(chosen) if equal else 0
 
 
 def changed(facts: Facts, document: Document, tensors: Iterable[Tensor]) -> Facts:
@@ -217,6 +247,7 @@ def changed(facts: Facts, document: Document, tensors: Iterable[Tensor]) -> Fact
         d2t=facts.d2t,
         t2d=facts.t2d,
         fc_order=facts.fc_order,
+        repeated_rows=facts.repeated_rows,
     )
 
 

@@ -51,7 +51,7 @@ class Switch:
     def same(self, one: object, other: object) -> bool:
         """Whether two values come to the same."""
         if self.like == "rope":
-            return _scaling(one) == _scaling(other)
+            return scaling(one) == scaling(other)
         numbers = (int, float)
         if isinstance(one, numbers) and isinstance(other, numbers):
             return float(one) == float(other)
@@ -60,8 +60,8 @@ class Switch:
     def shown(self, value: object) -> str:
         """A value in a sentence."""
         if self.like == "rope":
-            scaling = _scaling(value)
-            return "none" if scaling is None else str(dict(scaling).get("rope_type"))
+            found = scaling(value)
+            return "none" if found is None else str(dict(found)["rope_type"])
         if isinstance(value, bool) or value is None:
             return {True: "true", False: "false", None: "none"}[value]
         return str(value)
@@ -133,7 +133,7 @@ def _need(facts: Facts, layer: Mapping[str, object], switch: Switch) -> Need:
     return Need(switch, compile_expression(switch.absent)({}))
 
 
-def _scaling(value: object) -> tuple[tuple[str, object], ...] | None:
+def scaling(value: object) -> tuple[tuple[str, object], ...] | None:
     """A rotary embedding's scaling in one spelling; None when there is none."""
     if not isinstance(value, Mapping):
         return None

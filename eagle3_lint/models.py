@@ -128,7 +128,15 @@ def from_config(config: Mapping[str, Any], name: str) -> TargetModel:
         quantised=quantised,
         source=f"{name}/config.json",
         attention_layers=_attention_layers(text),
+        rope=_rope(text),
     )
+
+
+def _rope(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    for field in ("rope_parameters", "rope_scaling"):
+        if isinstance(config.get(field), Mapping):
+            return dict(config[field])
+    return None
 
 
 def _attention_layers(config: Mapping[str, Any]) -> tuple[int, ...] | None:

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eagle3_lint.contract.expression import compile_expression
+from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
 from eagle3_lint.facts import Facts
 from eagle3_lint.report.model import ProducerReport
@@ -73,6 +75,23 @@ def convention(producer: ProducerReport, rules: Path | None = None) -> str | Non
     if producer.confidence != "certain":
         return None
     return _said_of(producer, rules).get("ids_mean")
+
+
+def states_without_ids(
+    producer: ProducerReport, layers: int, rules: Path | None = None
+) -> tuple[int, ...] | None:
+    """The aux states that a version of a producer trains on when it writes no ids.
+
+    Returns:
+        None for the choice that all others make, and unless the producer is certain.
+    """
+    if producer.confidence != "certain" or producer.version is None:
+        return None
+    for entry in _said_of(producer, rules).get("without_ids", ()):
+        if covers(entry["in"], producer.version):
+            states = [compile_expression(e)({"layers": layers}) for e in entry["states"]]
+            return tuple(state for state in states if isinstance(state, int))
+    return None
 
 
 def sorts_rows(producer: ProducerReport, rules: Path | None = None) -> bool:

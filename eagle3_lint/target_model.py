@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from eagle3_lint.frozen import frozen
@@ -18,6 +19,7 @@ class TargetModel:
         num_hidden_layers: decoder layers; aux state k exists for 0 <= k <= this.
         source: where the values come from.
         folder: the folder of its config.json, if it was read from one; weights may be beside it.
+        rope: the scaling of its rotary embedding; None when there is none, or nothing is known.
         attention_layers: the layers that attend over all positions, where a hybrid has others too;
             None when all do, or nothing is known.
     """
@@ -33,6 +35,7 @@ class TargetModel:
     source: str = ""
     folder: Path | None = None
     attention_layers: tuple[int, ...] | None = None
+    rope: Mapping[str, object] | None = None
 
 
 @frozen

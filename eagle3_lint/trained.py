@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from eagle3_lint.frozen import frozen
-from eagle3_lint.producer import convention
+from eagle3_lint.producer import convention, states_without_ids
 from eagle3_lint.report.model import ProducerReport
 from eagle3_lint.simulate.configure import look_up
 
@@ -41,12 +41,15 @@ class Trained:
         basis: who says so.
         ids: the draft's own ids, wherever they are; empty when it names none.
         path: where those are.
+        sure: False when it rests on what a version of the producer does by default, which the
+            user of it may have changed.
     """
 
     states: Ids | None
     basis: Basis
     ids: Ids = ()
     path: str = ""
+    sure: bool = True
 
 
 def stated_ids(config: Mapping[str, object]) -> tuple[Ids, str]:
@@ -92,6 +95,9 @@ def trained_states(
     if ids_mean is not None and ids:
         return Trained(_read(ids, ids_mean), "user", ids, path)
     if not ids:
+        own = states_without_ids(producer, layers, rules) if layers is not None else None
+        if own is not None:
+            return Trained(own, "producer", sure=False)
         states = default_states(layers) if layers is not None else None
         return Trained(states, "default")
     means = convention(producer, rules)

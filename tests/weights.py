@@ -70,6 +70,10 @@ def write_target(folder: Path) -> Path:
     return folder
 
 
+def offsets_of(tokens: Sequence[int]) -> list[int]:
+    return [token - row for row, token in enumerate(tokens)]
+
+
 def _put(path: Path, name: str, raw: bytes) -> None:
     """New data for a tensor of a safetensors file."""
     content = bytearray(path.read_bytes())
@@ -89,7 +93,14 @@ def give_weights(draft: Path, kind: str) -> None:
     elif kind == "embedding-tuned":
         embedding = mixed(embedding, gauss(VOCAB, 3), 0.5)
     tokens: Sequence[int] = spread()
+    if kind in ("neighbours", "head-by-offsets"):
+        # Pairs of neighbouring tokens, which have one offset.
+        tokens = [6 * (row // 2) + row % 2 for row in range(DRAFT_VOCAB)]
+        _put(path, "t2d", bytes(token in set(tokens) for token in range(VOCAB)))
+        _put(path, "d2t", struct.pack(f"<{DRAFT_VOCAB}q", *offsets_of(tokens)))
     rows = mixed(turned([head[t] for t in tokens]), gauss(DRAFT_VOCAB, 4), 0.5)
+    if kind == "head-by-offsets":
+        rows = [head[offset] for offset in offsets_of(tokens)]
     if kind == "head-shuffled":
         Random(5).shuffle(rows)
     _put(path, "embed_tokens.weight", bfloat16(embedding))

@@ -76,6 +76,8 @@ def _differ(subject: Subject) -> Iterator[Finding]:
         yield Finding("E3L302", _values(subject), where, source, _in_order(subject, trained))
         return
     variant = "message" if subject.fed.ids or not subject.trained.ids else "unread"
+    if not subject.trained.sure:
+        variant = "producer"
     yield Finding(
         "E3L301", _values(subject), where, source, _spelled(subject, trained), variant=variant
     )
@@ -115,7 +117,7 @@ def _spelled(subject: Subject, states: Ids) -> Fix | None:
             pointer = "/" + path.replace(".", "/")
             edits = (Edit.set_config(pointer, list(ids)),)
             title = f"set {path} to {listed(ids)}, by which {subject.target} means {listed(states)}"
-            return Fix(title, "safe", edits)
+            return Fix(title, "safe" if subject.trained.sure else "unsafe", edits)
     return None
 
 

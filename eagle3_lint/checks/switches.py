@@ -7,6 +7,7 @@ from typing import Any
 
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Edit, Finding, Fix
+from eagle3_lint.forward import scaling
 from eagle3_lint.simulate.configure import fill
 
 _POSITIONS = "max_position_embeddings"
@@ -18,6 +19,7 @@ def check_switches(subject: Subject) -> Iterator[Finding]:
         return
     yield from _context(subject)
     yield from _residual(subject)
+    yield from _targets_rope(subject)
 
 
 # -- positions -------------------------------------------------------------------------------------
@@ -103,4 +105,32 @@ def _residual(subject: Subject) -> Iterator[Finding]:
         subject.field("/speculators_model_type"),
         None,
         Fix("write norm_before_residual: false, which is what its absence means", "safe", (edit,)),
+    )
+
+
+# -- the target model's rotary embedding -----------------------------------------------------------
+
+
+def _targets_rope(subject: Subject) -> Iterator[Finding]:
+    """A draft without scaling that claims positions for which its target model needs one."""
+    model = subject.model
+    theirs = scaling(model.rope) if model is not None else None
+    ours = next((n for n in subject.needs if n.switch.like == "rope"), None)
+    if model is None or theirs is None or ours is None or scaling(ours.value) is not None:
+        return
+    held = dict(theirs)
+    original = held.get("original_max_position_embeddings")
+    positions = subject.resolution.config.get(_POSITIONS)
+    if not isinstance(original, float) or type(positions) is not int or positions <= original:
+        return
+    yield Finding(
+        "E3L506",
+        {
+            "target": str(subject.target),
+            "model": model.name,
+            "kind": held["rope_type"],
+            "original": int(original),
+            "draft": positions,
+        },
+        subject.field("/rope_scaling", "/rope_parameters", f"/{_POSITIONS}"),
     )

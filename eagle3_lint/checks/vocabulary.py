@@ -26,6 +26,7 @@ def check_vocabulary(subject: Subject) -> Iterator[Finding]:
         return
     yield from check_vocabulary_map(subject, rows, vocab)
     yield from _embedding(subject)
+    yield from _repeated(subject)
     if rows == vocab:
         return
     values: dict[str, object] = {"target": str(subject.target), "rows": rows, "vocab": vocab}
@@ -40,6 +41,16 @@ def check_vocabulary(subject: Subject) -> Iterator[Finding]:
         )
     if "lm_head.weight" in load.borrowed and "lm_head.weight" not in facts.tensors:
         yield Finding("E3L402", values, subject.field("/draft_vocab_size"))
+
+
+def _repeated(subject: Subject) -> Iterator[Finding]:
+    """A head that was cut out of a whole one by the wrong numbers."""
+    load, count = subject.load, subject.facts.repeated_rows
+    assert load is not None
+    if count and "lm_head.weight" not in load.borrowed:
+        names = [name for name in subject.facts.tensors if bare(name) == "lm_head.weight"]
+        values: dict[str, object] = {"target": str(subject.target), "count": count}
+        yield Finding("E3L413", values, subject.all_at(names))
 
 
 def _embedding(subject: Subject) -> Iterator[Finding]:
