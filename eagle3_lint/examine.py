@@ -15,6 +15,7 @@ from eagle3_lint.checks.config import check_config
 from eagle3_lint.checks.container import check_container
 from eagle3_lint.checks.forward import check_forward
 from eagle3_lint.checks.loading import check_loading
+from eagle3_lint.checks.precision import check_precision, undescribed
 from eagle3_lint.checks.spelling import Respelling, badness, better_spelling
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.checks.switches import check_switches
@@ -225,6 +226,10 @@ class Examiner:
             diagnostics = tuple(self._word([finding]))
             return Result(named, "unknown", None, None, diagnostics)
         subject = self.subject(target)
+        unjudged = undescribed(subject)
+        if unjudged is not None:
+            words = tuple(d for d in self._word([unjudged]) if self._wanted(d))
+            return Result(named, "unknown", None, _aux_report(subject), words)
         diagnostics = tuple(self._word(self._findings(subject)))
         return Result(
             target=named,
@@ -285,6 +290,7 @@ class Examiner:
         yield from check_vocabulary(subject)
         yield from check_switches(subject)
         yield from check_forward(subject, self.honoured)
+        yield from check_precision(subject)
         yield from check_target(subject)
 
     def _respelling(self, subject: Subject) -> Respelling | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +224,8 @@ def _repeated(
     head = next((t for n, t in tensors.items() if bare(n) == "lm_head.weight"), None)
     if head is None or d2t is None or len(d2t) < 2:
         return 0
-    pairs = [i for i in range(len(d2t) - 1) if d2t[i] == d2t[i + 1]]
-    chosen = pairs[:: max(1, len(pairs) // _PAIRS)][:_PAIRS]
+    equal_offsets = (i for i in range(len(d2t) - 1) if d2t[i] == d2t[i + 1])
+    chosen = list(islice(equal_offsets, _PAIRS))
     if len(chosen) < _PAIRS:
         return 0
     rows = read_rows(folder, head, [row for i in chosen for row in (i, i + 1)], _COLUMNS)

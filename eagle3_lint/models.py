@@ -129,7 +129,25 @@ def from_config(config: Mapping[str, Any], name: str) -> TargetModel:
         source=f"{name}/config.json",
         attention_layers=_attention_layers(text),
         rope=_rope(text),
+        kv_size=_kv_size(text),
+        dtype=_dtype(text) or _dtype(config),
     )
+
+
+def _kv_size(config: Mapping[str, Any]) -> int | None:
+    heads, hidden = _integer(config, "num_attention_heads"), _integer(config, "hidden_size")
+    width = _integer(config, "head_dim") or (hidden // heads if heads and hidden else None)
+    kv_heads = _integer(config, "num_key_value_heads") or heads
+    if "kv_lora_rank" in config or width is None or kv_heads is None:
+        return None
+    return kv_heads * width
+
+
+def _dtype(config: Mapping[str, Any]) -> str | None:
+    for field in ("torch_dtype", "dtype"):
+        if isinstance(config.get(field), str):
+            return str(config[field])
+    return None
 
 
 def _rope(config: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -19,6 +19,9 @@ class TargetModel:
         num_hidden_layers: decoder layers; aux state k exists for 0 <= k <= this.
         source: where the values come from.
         folder: the folder of its config.json, if it was read from one; weights may be beside it.
+        kv_size: numbers per token and layer in the cache of keys (KV heads × head_dim); None for
+            latent attention, or when nothing is known.
+        dtype: of its weights outside of quantised ones (``bfloat16``, …), if that is known.
         rope: the scaling of its rotary embedding; None when there is none, or nothing is known.
         attention_layers: the layers that attend over all positions, where a hybrid has others too;
             None when all do, or nothing is known.
@@ -36,6 +39,8 @@ class TargetModel:
     folder: Path | None = None
     attention_layers: tuple[int, ...] | None = None
     rope: Mapping[str, object] | None = None
+    kv_size: int | None = None
+    dtype: str | None = None
 
 
 @frozen

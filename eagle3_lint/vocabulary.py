@@ -7,8 +7,8 @@ the draft can propose. Written for tables of a hundred thousand entries in a few
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from operator import add, itemgetter
+from itertools import islice
+from operator import add, itemgetter, lt
 
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
@@ -45,13 +45,13 @@ class VocabularyMap:
     @property
     def ascending(self) -> bool:
         """Whether the rows stand for ascending tokens, as most trainers have them."""
-        return all(a < b for a, b in pairwise(self.goals))
+        return all(map(lt, self.goals, islice(self.goals, 1, None)))
 
     @property
     def ascending_offsets(self) -> bool:
         """Whether the stored values themselves are an increasing list, as token ids are."""
         values = self.offsets
-        return len(values) > 1 and all(a < b for a, b in pairwise(values))
+        return len(values) > 1 and all(map(lt, values, islice(values, 1, None)))
 
     def outside(self, vocab: int) -> tuple[int, ...]:
         """The rows that lead outside a vocabulary."""

@@ -23,6 +23,8 @@ def check_aux_ids(subject: Subject) -> Iterator[Finding]:
     yield from _unread(subject)
     yield from _two_places(subject)
     yield from _switched_off(subject)
+    yield from _no_room(subject)
+    yield from _without_fc(subject)
     yield from _skipped(subject)
     yield from _linear(subject)
 
@@ -136,6 +138,48 @@ def _switched_off(subject: Subject) -> Iterator[Finding]:
         subject.field(_pointer(switch)),
         subject.cite(subject.release.aux["source"]),
         Fix(f"set {switch} to true", "safe", (Edit.set_config(_pointer(switch), True),)),
+    )
+
+
+def _no_room(subject: Subject) -> Iterator[Finding]:
+    """More or fewer states than the buffers on the way have room for."""
+    room = subject.release.aux.get("buffer_states")
+    fc_in, width = subject.facts.shown.fc_in, subject.known.get("target_hidden")
+    if room is None or fc_in is None or not isinstance(width, int) or width <= 0:
+        return
+    if subject.load is None or subject.load.error is not None or fc_in % width:
+        return
+    if subject.fed.enabled and fc_in // width != room:
+        yield Finding(
+            "E3L312",
+            {"target": str(subject.target), "room": room, "blocks": fc_in // width},
+            subject.field("/num_aux_hidden_states", "/eagle_config"),
+            subject.cite(subject.release.aux["source"]),
+        )
+
+
+def _without_fc(subject: Subject) -> Iterator[Finding]:
+    """A draft class without an fc, and a model runner that captures several states all the same."""
+    load, states = subject.load, subject.fed.states
+    if load is None or load.error is not None or not subject.fed.enabled:
+        return
+    off = subject.resolution.config.get("eagle_config")
+    if not isinstance(off, dict) or off.get(_SWITCH) is not False:
+        return
+    if any(p.role == "aux.fc" for p in load.parameters.values()):
+        return
+    yield Finding(
+        "E3L310",
+        {
+            "target": str(subject.target),
+            "path": f"eagle_config.{_SWITCH}",
+            "count": len(states) if states else "several",
+            "runner": subject.release.runner,
+        },
+        subject.field(f"/eagle_config/{_SWITCH}"),
+        subject.cite(subject.release.aux["source"]),
+        variant="captured",
+        effect="refused",
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from eagle3_lint.checks.mending import mend
 from eagle3_lint.checks.near_miss import NearMiss, near_misses
-from eagle3_lint.checks.spelling import Respelling
+from eagle3_lint.checks.spelling import Respelling, badness
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Edit, Effect, Finding, Fix
-from eagle3_lint.facts import layer_of
+from eagle3_lint.facts import bare, layer_of
 from eagle3_lint.simulate.result import Failure, Load
 
 #: How many names a message spells out; the rest is in ``where`` and in the load itself.
@@ -120,6 +120,23 @@ def _better_names(names: Sequence[str], misses: Sequence[NearMiss]) -> Fix | Non
     )
 
 
+def _numbered_norms(subject: Subject, load: Load) -> Fix | None:
+    """The norms of aux states by number, where the names that they first had are not known."""
+    numbers = {f"aux_norm_{name}.weight": i for i, name in enumerate(("low", "mid", "high"))}
+    names = {
+        old: f"{old.removesuffix(bare(old))}fc_norm.{numbers[bare(old)]}.weight"
+        for old in subject.facts.tensors
+        if bare(old) in numbers
+    }
+    if not names or badness(subject.played(names, {"fc_norm": True})) >= badness(load):
+        return None
+    edits = [Edit.rename(old, new) for old, new in names.items()]
+    title = (
+        "rename the norms of the aux states to `fc_norm.0` to `fc_norm.2`, and switch fc_norm on"
+    )
+    return Fix(title, "safe", (*edits, Edit.set_config("/fc_norm", True)))
+
+
 def _refused(
     subject: Subject, load: Load, old_name: dict[str, str], misses: Sequence[NearMiss]
 ) -> Iterator[Finding]:
@@ -150,7 +167,7 @@ def _refused(
         if is_shape:
             yield from _wrong_shape(subject, names, values, source)
         else:
-            fix = _better_names(names, misses)
+            fix = _better_names(names, misses) or _numbered_norms(subject, load)
             yield Finding("E3L205", values, subject.all_at(names), subject.cite(source), fix)
 
 
@@ -269,11 +286,19 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
         )
 
 
+def _loses_head(subject: Subject, names: Sequence[str]) -> bool:
+    """Whether a head of fewer tokens is lost: what stands in for it has rows of other tokens."""
+    facts = subject.facts
+    reduced = facts.shown.draft_vocab_size != (facts.shown.vocab_size or facts.stated.vocab_size)
+    return reduced and any(name.endswith("lm_head.weight") for name in names)
+
+
 #: Endings of tensors that take part in a draft's forward pass in some runtime; losing one costs
 #: acceptance. What ends otherwise is a left-over of training.
 _WEIGHTS = (
     "_proj.weight", "_proj.bias", "norm.weight", "fc.weight", "fc.bias", "lm_head.weight",
-    "embed_tokens.weight", "mask_hidden", "_scale",
+    "embed_tokens.weight", "mask_hidden", "_scale", "aux_norm_low.weight", "aux_norm_mid.weight",
+    "aux_norm_high.weight",
 )  # fmt: skip
 _LEFT_OVERS = ("verifier_",)
 
@@ -300,7 +325,7 @@ def _surplus(
             subject.all_at(names),
             subject.cite(source),
             _better_names(names, misses) or mend(subject, "bias", "tied", lost=names),
-            effect="degraded",
+            effect="broken" if _loses_head(subject, names) else "degraded",
         )
     if left_overs:
         yield Finding(

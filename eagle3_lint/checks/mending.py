@@ -113,6 +113,10 @@ def _changes(facts: Facts, resolved: Mapping[str, object]) -> Iterator[Change]:
     if rows is not None and config.get("draft_vocab_size") != rows:
         yield Change("head", f"set draft_vocab_size to the {rows} rows of the head",
                      (("draft_vocab_size", rows),))  # fmt: skip
+    if rows is None and config.get("draft_vocab_size") == config.get("vocab_size", 0):
+        # A head that is missing is lent by the target model where the field is null.
+        yield Change("head", "set draft_vocab_size to null: the target model's head is taken then",
+                     (("draft_vocab_size", None),))  # fmt: skip
     if rows is not None and config.get("tie_word_embeddings"):
         yield Change("tied", "set tie_word_embeddings to false: the checkpoint has a head",
                      (("tie_word_embeddings", False),))  # fmt: skip
@@ -123,7 +127,7 @@ def _changes(facts: Facts, resolved: Mapping[str, object]) -> Iterator[Change]:
     if config.get("torch_dtype", config.get("dtype")) == "auto":
         name = "torch_dtype" if "torch_dtype" in config else "dtype"
         yield Change("dtype", f'remove {name}: "auto"', ((name, _ABSENT),))
-    if "quantization_config" in config and not _quantised(facts):
+    if "quantization_config" in config and not quantised(facts):
         yield Change(
             "quantisation",
             "remove quantization_config: no tensor is quantised",
@@ -161,10 +165,11 @@ def _widths(config: Mapping[str, object], facts: Facts) -> Iterator[Change]:
             yield Change("sizes", f"set {name} to {size}, as the {what} have it", ((name, size),))
 
 
-def _quantised(facts: Facts) -> bool:
+def quantised(facts: Facts) -> bool:
+    """Whether any tensor is that of a quantised matrix."""
     whole = ("BF16", "F16", "F32", "F64")
     return any(
-        name.endswith(("_scale", "_scale_inv", "qweight"))
+        name.endswith(("_scale", "_scale_inv", "qweight", "weight_packed"))
         or (name.endswith("proj.weight") and tensor.dtype not in whole)
         for name, tensor in facts.tensors.items()
     )

@@ -51,16 +51,16 @@ def _context(subject: Subject) -> Iterator[Finding]:
         "safe",
         (Edit.set_config(pointer, theirs),),
     )
-    refuses = statement["does"] == "refuses"
+    does = statement["does"]
     yield Finding(
         "E3L501",
         values,
         subject.field(pointer),
         subject.cite(statement["source"]),
         fix if _plain_rope(subject.resolution.config) else None,
-        variant="refused" if refuses else "message",
-        # Whether it is refused depends on the context that is served, which no file tells.
-        effect="none" if refuses else None,
+        variant={"refuses": "refused", "overruns": "overruns"}.get(does, "message"),
+        # Whether it starts, or fails, depends on the lengths that are served, which no file tells.
+        effect=None if does == "stops-drafting" else "none",
     )
 
 

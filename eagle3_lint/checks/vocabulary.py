@@ -25,6 +25,8 @@ def check_vocabulary(subject: Subject) -> Iterator[Finding]:
     if not isinstance(vocab, int) or not rows:
         return
     yield from check_vocabulary_map(subject, rows, vocab)
+    yield from _lent_embedding(subject)
+    yield from _replaced_head(subject, rows)
     yield from _embedding(subject)
     yield from _repeated(subject)
     if rows == vocab:
@@ -41,6 +43,36 @@ def check_vocabulary(subject: Subject) -> Iterator[Finding]:
         )
     if "lm_head.weight" in load.borrowed and "lm_head.weight" not in facts.tensors:
         yield Finding("E3L402", values, subject.field("/draft_vocab_size"))
+
+
+def _lent_embedding(subject: Subject) -> Iterator[Finding]:
+    """A target model's embedding in a draft of another width."""
+    load, model = subject.load, subject.model
+    assert load is not None
+    theirs = model.hidden_size if model is not None else subject.facts.stated.target_hidden_size
+    hidden = subject.facts.stated.hidden_size
+    own = any(bare(name) == EMBEDDING for name in subject.facts.tensors)
+    if own or not _borrows_embedding(subject) or None in (theirs, hidden) or theirs == hidden:
+        return
+    yield Finding(
+        "E3L414",
+        {"target": str(subject.target), "theirs": theirs, "hidden": hidden},
+        subject.field("/hidden_size"),
+    )
+
+
+def _borrows_embedding(subject: Subject) -> bool:
+    load = subject.load
+    return load is not None and EMBEDDING in {p.removeprefix("model.") for p in load.borrowed}
+
+
+def _replaced_head(subject: Subject, rows: int) -> Iterator[Finding]:
+    """A head of the draft's own that the target model's is put in the place of."""
+    load = subject.load
+    assert load is not None
+    names = [name for name in subject.facts.tensors if bare(name) == "lm_head.weight"]
+    if names and "lm_head.weight" in load.borrowed and rows == subject.facts.shown.draft_vocab_size:
+        yield Finding("E3L415", {"target": str(subject.target)}, subject.all_at(names))
 
 
 def _repeated(subject: Subject) -> Iterator[Finding]:
@@ -62,7 +94,7 @@ def _embedding(subject: Subject) -> Iterator[Finding]:
     cosine = comparison.embedding
     values: dict[str, object] = {"target": str(subject.target), "cosine": f"{cosine:.2f}"}
     where = subject.all_at([name for name in subject.facts.tensors if bare(name) == EMBEDDING])
-    replaced = EMBEDDING in {p.removeprefix("model.") for p in load.borrowed}
+    replaced = _borrows_embedding(subject)
     if cosine < _UNRELATED and not replaced:
         yield Finding("E3L409", values, where)
     elif _UNRELATED <= cosine < _EQUAL and replaced:

@@ -25,7 +25,18 @@ def check_vocabulary_map(subject: Subject, rows: int, vocab: int) -> Iterator[Fi
         yield from _values(subject, table, vocab)
     elif mapped and subject.facts.d2t is not None and table is None:
         yield from _no_integers(subject)
+    elif mapped and table is not None:
+        yield _another_length(subject, table, rows)
     yield from _marks_of_another(subject, vocab)
+
+
+def _another_length(subject: Subject, table: VocabularyMap, rows: int) -> Finding:
+    assert subject.load is not None and subject.load.vocabulary_map is not None
+    return Finding(
+        "E3L416",
+        {"target": str(subject.target), "entries": table.rows, "rows": rows},
+        subject.all_at([subject.load.vocabulary_map]),
+    )
 
 
 def _values(subject: Subject, table: VocabularyMap, vocab: int) -> Iterator[Finding]:
@@ -39,7 +50,12 @@ def _values(subject: Subject, table: VocabularyMap, vocab: int) -> Iterator[Find
     outside = table.outside(vocab)
     # Offsets of an ascending list of tokens never fall and never pass vocab - rows; the tokens
     # themselves rise with every row.
-    if table.ascending_offsets and table.offsets[0] >= 0 and table.offsets[-1] > vocab - table.rows:
+    if (
+        table.ascending_offsets
+        and table.offsets[0] >= 0
+        and table.offsets[-1] > vocab - table.rows
+        and not _agrees_but_for(table, subject)
+    ):
         yield _absolute(subject, table, outside, values, where)
     elif outside:
         row = outside[0]
@@ -69,6 +85,16 @@ def _values(subject: Subject, table: VocabularyMap, vocab: int) -> Iterator[Find
         )
     elif not _proved(subject):
         yield from _order(subject, table, values, where)
+
+
+def _agrees_but_for(table: VocabularyMap, subject: Subject) -> bool:
+    """Whether most entries lead, as offsets, to tokens that t2d marks: then some are damaged."""
+    marks = subject.facts.t2d
+    if marks is None:
+        return False
+    agree = sum(1 for goal in table.goals if 0 <= goal < len(marks) and marks[goal])
+    held = sum(1 for token in table.offsets if 0 <= token < len(marks) and marks[token])
+    return agree > held
 
 
 def _absolute(

@@ -244,7 +244,11 @@ class SwitchStatement:
 
 @frozen
 class Contract:
-    """What one draft class of one release expects."""
+    """What one draft class of one release expects.
+
+    Attributes:
+        quantisations: methods whose tensors the parameters describe.
+    """
 
     runtime: str
     draft_class: str
@@ -258,3 +262,4 @@ class Contract:
     shapes: Mapping[str, ShapeStatement]
     shapes_of_whole: Mapping[str, ShapeStatement]
     after: tuple[AfterStatement, ...]
+    quantisations: tuple[str, ...] = ()

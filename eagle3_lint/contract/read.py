@@ -207,6 +207,7 @@ class ContractFile:
                 AfterStatement(Raise.parse(e["refuse"]), e["when"], e["source"])
                 for e in chosen["after"]
             ),
+            quantisations=tuple(self.raw.get("quantisations", ())),
         )
 
 

@@ -87,6 +87,7 @@ class RuntimeRelease:
         runners: which of them a plain start takes, by the target's architecture.
         aux_of_runner: runner → how that one reads the ids, where it is not as ``aux`` says.
         contexts: what is done with a draft that has fewer positions than the target model.
+        traits: other things that hold of the release, by the section that says so.
     """
 
     runtime: str
@@ -102,6 +103,7 @@ class RuntimeRelease:
     runners: tuple[Mapping[str, str], ...] = ()
     aux_of_runner: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     contexts: tuple[Mapping[str, Any], ...] = ()
+    traits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def started(self, runner: str | None, architecture: str | None) -> RuntimeRelease:
         """The same release with the model runner that is asked for, or that it takes itself.
@@ -156,7 +158,7 @@ class RuntimeFile:
         self.releases: tuple[str, ...] = tuple(self.raw["releases"])
         sections = (
             "draft", "resolve", "unknown", "not_a_draft", "aux", "aux_v1", "aux_v2", "runner",
-            "context",
+            "context", "draft_dtype", "inherits_quantisation", "one_kv_size",
         )  # fmt: skip
         entries = (entry for section in sections for entry in self.raw.get(section, ()))
         self._spans = tuple(dict.fromkeys(entry.get("in", "") for entry in entries))
@@ -200,6 +202,11 @@ class RuntimeFile:
                 if (found := self._holding(f"aux_{runner}", release))
             },
             contexts=tuple(self._holding("context", release)),
+            traits={
+                section: found[0]
+                for section in ("draft_dtype", "inherits_quantisation", "one_kv_size")
+                if (found := self._holding(section, release))
+            },
         )
 
     def first_release_of(self, draft_class: str) -> str | None:

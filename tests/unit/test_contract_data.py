@@ -17,6 +17,7 @@ from eagle3_lint.contract.ranges import covers, version
 from eagle3_lint.contract.read import ContractFile, contract_file
 from eagle3_lint.contract.rules_folder import read_json, read_toml, rules_folder
 from eagle3_lint.contract.runtime import known_runtimes, runtime_file
+from eagle3_lint.forward import switches
 
 FOLDER = rules_folder()
 FILES = sorted(p for p in (FOLDER / "contracts").glob("*/*.toml") if p.name != "runtime.toml")
@@ -157,8 +158,20 @@ def test_every_statement_holds_for_some_release(path: Path) -> None:
     releases = [r for r in runtime_file(file.runtime).releases if file.knows(r)]
     for section, statements in file.raw.items():
         for entry in statements if isinstance(statements, list) else ():
-            holds = [r for r in releases if covers(entry.get("in", ""), r)]
-            assert holds, (section, entry)
+            if isinstance(entry, dict):
+                holds = [r for r in releases if covers(entry.get("in", ""), r)]
+                assert holds, (section, entry)
+
+
+@pytest.mark.parametrize("path", files())
+def test_each_switch_has_one_statement_in_every_release(path: Path) -> None:
+    file = ContractFile(path)
+    named = {entry["name"] for entry in file.raw["switch"]}
+    assert named >= {switch.name for switch in switches()}
+    for release in runtime_file(file.runtime).releases:
+        if file.knows(release):
+            holding = [e["name"] for e in file.raw["switch"] if covers(e.get("in", ""), release)]
+            assert sorted(holding) == sorted(named), release
 
 
 @pytest.mark.parametrize("path", files())
