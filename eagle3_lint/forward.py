@@ -20,6 +20,7 @@ from eagle3_lint.simulate.configure import look_up
 from eagle3_lint.simulate.switches import windowed
 
 _ABSENT = object()
+_OFF = (None, False)
 #: Kinds of rotary embedding that leave the usual one as it is for text.
 _UNSCALED = (None, "default", "mrope")
 _NOT_SCALING = ("rope_theta", "partial_rotary_factor", "rope_type", "type")
@@ -34,7 +35,8 @@ class Switch:
         absent: expression for what they mean by nothing.
         tensor: ending of a tensor that is there only when the switch is on.
         when: expression over ``windowed``; the switch is ``absent`` unless it holds.
-        like: ``rope``: values are compared as scalings of a rotary embedding.
+        like: ``rope``: values are compared as scalings of a rotary embedding; ``presence``: only
+            whether there is one.
         about: the switch in words, after "was trained with".
     """
 
@@ -52,6 +54,8 @@ class Switch:
         """Whether two values come to the same."""
         if self.like == "rope":
             return scaling(one) == scaling(other)
+        if self.like == "presence":
+            return (one in _OFF) == (other in _OFF)
         numbers = (int, float)
         if isinstance(one, numbers) and isinstance(other, numbers):
             return float(one) == float(other)

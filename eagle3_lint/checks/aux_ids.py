@@ -132,12 +132,19 @@ def _switched_off(subject: Subject) -> Iterator[Finding]:
     if fc_in % width or blocks < 2:
         return
     switch = subject.release.aux["switch"]
+    # A class that has the fc all the same applies it, unless the width of what comes in says no.
+    has_fc = subject.load is not None and any(
+        p.role == "aux.fc" for p in subject.load.parameters.values()
+    )
+    applied = has_fc and "fc_skipped" not in subject.release.aux
     yield Finding(
         "E3L310",
         {"target": str(subject.target), "path": switch, "columns": fc_in, "blocks": blocks},
         subject.field(_pointer(switch)),
         subject.cite(subject.release.aux["source"]),
         Fix(f"set {switch} to true", "safe", (Edit.set_config(_pointer(switch), True),)),
+        variant="applied" if applied else "message",
+        effect="refused" if applied else None,
     )
 
 

@@ -83,6 +83,8 @@ def _written(subject: Subject, need: Need, statement: SwitchStatement) -> Fix | 
     load = subject.load
     if load is None or "transformer_layer_config" in subject.facts.config:
         return None
+    if need.switch.like == "presence":
+        return None  # what has to be written is a number that nothing here tells
     for path in statement.read:
         value = need.value
         if need.switch.like == "rope" and isinstance(value, Mapping):

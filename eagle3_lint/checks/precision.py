@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from eagle3_lint.checks.mending import quantised
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Finding
-
-_NAMES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 
 
 def undescribed(subject: Subject) -> Finding | None:
@@ -44,8 +43,8 @@ def check_precision(subject: Subject) -> Iterator[Finding]:
             source=subject.cite(inherits["source"]),
         )
     kept = traits.get("draft_dtype")
-    ours = _dtype(subject)
-    if kept is not None and None not in (ours, model.dtype) and ours != model.dtype:
+    ours = _dtype(subject, kept) if kept is not None else None
+    if kept is not None and model.dtype is not None and ours != model.dtype:
         yield Finding(
             "E3L703",
             {**values, "draft": ours, "theirs": model.dtype},
@@ -63,11 +62,9 @@ def check_precision(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _dtype(subject: Subject) -> str | None:
-    """What the configuration says, or else the fc's own dtype."""
-    config = subject.facts.config
-    for field in ("torch_dtype", "dtype"):
-        if isinstance(config.get(field), str):
-            return str(config[field])
-    found = next((t for n, t in subject.facts.tensors.items() if n.endswith("fc.weight")), None)
-    return _NAMES.get(found.dtype) if found is not None else None
+def _dtype(subject: Subject, kept: Mapping[str, Any]) -> str:
+    """What a runtime that keeps the draft's own dtype makes of its configuration."""
+    config = subject.resolution.config
+    said = config.get("dtype", config.get("torch_dtype"))
+    text = str(said).removeprefix("torch.") if said is not None else ""
+    return str(kept["absent"]) if text in ("", "float32") else text
