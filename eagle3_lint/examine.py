@@ -257,13 +257,13 @@ class Examiner:
                 file = runtime_file(runtime, self.question.rules)
                 does = [self._does(Target(runtime, release), need) for release in file.releases]
                 found += [f"{file.title} {span}" for span in _spans(file.releases, does)]
-            self._honoured[name] = ", ".join(found)
+            self._honoured[name] = ", ".join(found) or "none that is known"
         return self._honoured[name]
 
     def _does(self, target: Target, need: Need) -> bool:
         played = self._played(target)
         statement = played.switches.get(need.switch.name)
-        if statement is None or played.load is None:
+        if statement is None or played.load is None or played.load.error is not None:
             return False
         takes = taken(statement, played.resolution.config, played.load.environment)
         return need.switch.same(takes, need.value)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from eagle3_lint.checking import prepare
 from eagle3_lint.diagnostic import Applicability, Edit, Fix
+from eagle3_lint.draft_spec import draft_spec
 from eagle3_lint.errors import InputError
 from eagle3_lint.examine import Question
 from eagle3_lint.facts import Facts
@@ -16,6 +17,7 @@ from eagle3_lint.frozen import frozen
 from eagle3_lint.load.folder import CONFIG, folder_of
 from eagle3_lint.load.header import read_header_text
 from eagle3_lint.plan.change import folder_change
+from eagle3_lint.plan.conversion import Form, converted
 from eagle3_lint.plan.edits import Edited
 from eagle3_lint.plan.search import Plan, Planner, Wish, standing
 from eagle3_lint.producer import recognise
@@ -53,6 +55,7 @@ class FixResult:
             other releases load it is said of the edited one alone.
         left: fixes of findings that remain: manual ones, and unsafe ones that were not allowed.
         conflicts: targets that cannot be had together with the others.
+        lost: what the draft said of itself and says otherwise or no more, in words.
         written: what was written; None when there was nothing to write, or it was only shown.
     """
 
@@ -62,6 +65,7 @@ class FixResult:
     after: Report
     left: tuple[Fix, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    lost: tuple[str, ...] = ()
     written: Written | None = None
 
 
@@ -81,6 +85,7 @@ def fix(
     ignore: Sequence[str] = (),
     rules: Path | None = None,
     runner: str | None = None,
+    as_: Form | None = None,
 ) -> FixResult:
     """Rewrite names and configuration of a draft so that every target is served better.
 
@@ -95,6 +100,8 @@ def fix(
         progress: called with bytes copied and bytes to copy, when data must move.
         target_model, ids_mean, trained_on, select, ignore, rules, runner: as
             for ``check``.
+        as_: ``speculators`` gives config.json the nested form of that library, ``flat`` the usual
+            one; None keeps the form unless a target cannot read it.
 
     Raises:
         InputError: bad input; or the folder cannot be written (:class:`eagle3_lint.write.Refused`,
@@ -118,16 +125,20 @@ def fix(
     )
     allowed: set[Applicability] = {"safe", "unsafe"} if unsafe else {"safe"}
     wish = Wish(tuple(wanted), bare_runtimes(asked), frozenset(allowed))
-    start = Edited.untouched(facts)
-    planner = Planner(start, question, wish)
+    disk = Edited.untouched(facts)
+    start = disk if as_ is None else converted(disk, as_, wanted, question)
+    # From here on the form is what the user said, so that no target can take it back.
+    planner = Planner(Edited.untouched(start.facts), question, wish, on_disk=disk)
     plan = planner.plan()
+    plan = replace(plan, draft=start.then(plan.draft.edits()))
     result = FixResult(
         path=facts.path,
         edits=plan.draft.edits(),
-        before=_report(facts, planner.results(start), question),
+        before=_report(facts, planner.results(disk), question),
         after=_report(plan.draft.facts, plan.results, question),
         left=plan.left,
-        conflicts=_conflicts(start, question, wish, plan),
+        conflicts=_conflicts(disk, question, wish, plan) if as_ is None else (),
+        lost=_lost(planner, disk, plan),
     )
     if diff or (not result.edits and output is None):
         return result
@@ -135,6 +146,16 @@ def fix(
     change = _change(plan.draft, looked, where)
     written = apply(change, output=where, journal=journal, progress=progress)
     return replace(result, written=written)
+
+
+def _lost(planner: Planner, disk: Edited, plan: Plan) -> tuple[str, ...]:
+    """What a change of form took away, beside what was mended on purpose."""
+    if not plan.draft.converted:
+        return ()
+    states = planner.states
+    before = draft_spec(disk.facts, states)
+    after = draft_spec(plan.draft.facts, states)
+    return tuple(before.lost_in(after))
 
 
 def undo(path: str | Path, *, progress: Progress | None = None) -> Undone:

@@ -72,9 +72,23 @@ def _said_of(producer: ProducerReport, rules: Path | None) -> Mapping[str, Any]:
 
 def convention(producer: ProducerReport, rules: Path | None = None) -> str | None:
     """What a producer's layer ids mean (``output`` or ``input``); None unless it is certain."""
-    if producer.confidence != "certain":
+    return _convention(producer, rules) if producer.confidence == "certain" else None
+
+
+def likely_convention(producer: ProducerReport, rules: Path | None = None) -> str | None:
+    """The same for a producer that is only likely: enough to doubt, not to rely on."""
+    return _convention(producer, rules) if producer.confidence == "likely" else None
+
+
+def _convention(producer: ProducerReport, rules: Path | None) -> str | None:
+    said = _said_of(producer, rules)
+    versions = said.get("ids_versions")
+    if versions is not None and (
+        producer.version is None or not covers(versions, producer.version)
+    ):
         return None
-    return _said_of(producer, rules).get("ids_mean")
+    means: str | None = said.get("ids_mean")
+    return means
 
 
 def states_without_ids(

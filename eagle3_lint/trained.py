@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from eagle3_lint.frozen import frozen
-from eagle3_lint.producer import convention, states_without_ids
+from eagle3_lint.producer import convention, likely_convention, states_without_ids
 from eagle3_lint.report.model import ProducerReport
 from eagle3_lint.simulate.configure import look_up
 
@@ -108,7 +108,9 @@ def trained_states(
         # Each runtime finds the same states where it looks, each in its own convention.
         return Trained(top, "default", ids, path)
     means = _usual(ids, layers)
-    if means is None:
+    likely = likely_convention(producer, rules)
+    # Ids that look usual in one convention, by a trainer that uses the other: nobody can tell.
+    if means is None or likely not in (None, means):
         return Trained(None, "ambiguous", ids, path)
     return Trained(_read(ids, means), "default", ids, path)
 

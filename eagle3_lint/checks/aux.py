@@ -54,7 +54,7 @@ def _out_of_range(subject: Subject) -> Iterator[Finding]:
     layers, model = subject.layers, subject.model
     if model is None or layers is None or subject.fed.states is None:
         return
-    can = subject.release.aux.get("last_state")
+    can = subject.release.last_state
     last = layers if can is None or model.architecture in can else layers - 1
     beyond = tuple(s for s in subject.fed.states if not 0 <= s <= last)
     if beyond:
@@ -74,6 +74,18 @@ def _differ(subject: Subject) -> Iterator[Finding]:
     where = subject.field(_where(subject))
     if set(fed) == set(trained):
         yield Finding("E3L302", _values(subject), where, source, _in_order(subject, trained))
+        return
+    if not subject.fed.ids and not subject.trained.ids and subject.trained.basis == "default":
+        # Neither says anything, and this target model is counted otherwise than others.
+        yield Finding(
+            "E3L301",
+            _values(subject),
+            where,
+            source,
+            variant="default",
+            effect="none",
+            severity="warning",
+        )
         return
     variant = "message" if subject.fed.ids or not subject.trained.ids else "unread"
     if not subject.trained.sure:

@@ -24,6 +24,7 @@ def check_aux_ids(subject: Subject) -> Iterator[Finding]:
     yield from _two_places(subject)
     yield from _switched_off(subject)
     yield from _no_room(subject)
+    yield from _narrow_buffer(subject)
     yield from _without_fc(subject)
     yield from _skipped(subject)
     yield from _linear(subject)
@@ -35,6 +36,8 @@ def _pointer(path: str) -> str:
 
 def _malformed(subject: Subject) -> Iterator[Finding]:
     """Ids that a target reads and cannot capture one state each of."""
+    if not subject.fed.enabled:
+        return  # nothing is captured, and nobody looks at them
     statement = subject.release.aux
     for path in statement["read"]:
         value = look_up(subject.resolution.config, path, _ABSENT)
@@ -162,6 +165,22 @@ def _no_room(subject: Subject) -> Iterator[Finding]:
             {"target": str(subject.target), "room": room, "blocks": fc_in // width},
             subject.field("/num_aux_hidden_states", "/eagle_config"),
             subject.cite(subject.release.aux["source"]),
+        )
+
+
+def _narrow_buffer(subject: Subject) -> Iterator[Finding]:
+    """States of the target model's width in buffers of the draft's."""
+    trait = subject.release.traits.get("buffer_of_draft_width")
+    width, hidden = subject.known.get("target_hidden"), subject.facts.stated.hidden_size
+    if trait is None or hidden is None or not isinstance(width, int) or width == hidden:
+        return
+    if subject.load is not None and subject.load.error is None:
+        yield Finding(
+            "E3L312",
+            {"target": str(subject.target), "width": width, "hidden": hidden},
+            subject.field("/target_hidden_size", "/hidden_size"),
+            subject.cite(trait["source"]),
+            variant="width",
         )
 
 

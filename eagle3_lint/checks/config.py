@@ -8,6 +8,7 @@ from eagle3_lint.checks.mending import mend
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.contract.runtime import RuntimeFile
 from eagle3_lint.diagnostic import Edit, Finding, Fix, Place
+from eagle3_lint.dialect import flattened, is_nested
 from eagle3_lint.facts import Facts
 
 _MLA = "q_a_proj.weight"
@@ -92,7 +93,9 @@ def _unresolved(subject: Subject) -> Finding:
     source = subject.cite(failure.source)
     if subject.facts.dialect == "speculators" and not resolution.speculators:
         where = subject.field("/speculators_config", "/speculators_model_type")
-        return Finding("E3L104", values, where, source)
+        fix = _flat_fix(subject)
+        variant = "message" if fix is not None else "no-class"
+        return Finding("E3L104", values, where, source, fix, variant=variant)
     if resolution.replaced_by is not None:
         where = subject.field("/model_type")
         return Finding("E3L103", values, where, source, _fitting_model_type(subject))
@@ -106,7 +109,7 @@ def _unresolved(subject: Subject) -> Finding:
         return Finding(
             "E3L109", values, subject.field("/architectures"), source, _architecture_fix(subject)
         )
-    if failure.type == "ValueError" and "model type" in failure.message:
+    if "has model type" in failure.message:
         return Finding(
             "E3L105", values, subject.field("/model_type"), source, _fitting_model_type(subject)
         )
@@ -114,6 +117,15 @@ def _unresolved(subject: Subject) -> Finding:
     rule = "E3L102" if subject.is_model else "E3L101"
     return Finding(rule, values, subject.field("/architectures"), source,
                    _architecture_fix(subject))  # fmt: skip
+
+
+def _flat_fix(subject: Subject) -> Fix | None:
+    """The configuration made flat, where the release has a draft class for what it describes."""
+    architecture = fitting_architecture(subject.facts, subject.runtime, subject.target.release)
+    if architecture is None or not is_nested(subject.facts.config):
+        return None
+    edits = flattened(subject.facts, architecture, subject.trained.states)
+    return Fix(f"make the configuration flat, for {architecture}", "safe", edits)
 
 
 def _first_release(subject: Subject, architecture: str) -> str | None:

@@ -67,9 +67,10 @@ def check_method(
     statement, table = release.first("method"), given.speculation
     if statement is None or table is None or subject.resolution.failure is not None:
         return
-    method = table.get("method")
+    method, path = given.field("method"), given.draft
     method = method if isinstance(method, str) else None
-    path = given.draft
+    if method is None and "method" in table:
+        return  # a shell's variable stands for it
     if path is None and method not in statement["keeps"]:
         return
     strict = release.first("strict")

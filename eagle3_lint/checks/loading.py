@@ -18,6 +18,10 @@ _SHOWN = 4
 _MILD = ("ones", "zeros")
 
 
+#: What biases do that nothing fills, by what they hold.
+_OF_BIASES: Mapping[str, Effect] = {"garbage": "broken", "random": "degraded", "zeros": "none"}
+
+
 def listing(names: Sequence[str]) -> str:
     """A few names in words."""
     shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
@@ -262,12 +266,17 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
             fix,
         )
     if biases:
+        held = {load.parameters[name].initial for name in biases}
+        kind = "garbage" if "garbage" in held else "random" if "random" in held else "zeros"
         yield Finding(
             "E3L209",
             {"target": target, "parameters": listing(biases)},
             subject.field("/attention_bias", "/bias"),
             subject.cite(load.parameters[biases[0]].source),
             mend(subject, "bias"),
+            variant={"garbage": "message", "random": "initial", "zeros": "zeros"}[kind],
+            effect=_OF_BIASES[kind],
+            severity="info" if kind == "zeros" else None,
         )
     if others:
         mild = all(load.parameters[name].initial in _MILD for name in others)

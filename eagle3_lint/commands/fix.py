@@ -20,6 +20,8 @@ from eagle3_lint.commands.options import Asked, question, style, write
     metavar="DIR",
     help="Write the fixed draft to a new folder and leave PATH alone.",
 )
+@click.option("--as", "as_", type=click.Choice(["flat", "speculators"]),
+              help="Give config.json that form.")  # fmt: skip
 @click.option("--no-journal", is_flag=True, help="Keep nothing for undo.")
 @click.option(
     "--format",
@@ -35,6 +37,7 @@ def fix(
     diff: bool,
     unsafe: bool,
     output: Path | None,
+    as_: str | None,
     no_journal: bool,
     form: str,
 ) -> None:
@@ -52,6 +55,7 @@ def fix(
             diff=diff,
             unsafe=unsafe,
             output=output,
+            as_=as_,
             journal=not no_journal,
             progress=progress,
         )

@@ -15,6 +15,9 @@ from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.rules_folder import read_toml, rules_folder
 from eagle3_lint.frozen import frozen
 
+#: Sections that each say one thing of some releases.
+_TRAITS = ("draft_dtype", "inherits_quantisation", "one_kv_size", "buffer_of_draft_width")
+
 
 @frozen
 class ResolveStep:
@@ -87,6 +90,8 @@ class RuntimeRelease:
         runners: which of them a plain start takes, by the target's architecture.
         aux_of_runner: runner → how that one reads the ids, where it is not as ``aux`` says.
         contexts: what is done with a draft that has fewer positions than the target model.
+        last_state: target architectures that can hand over the state after their last layer; None
+            when all can.
         traits: other things that hold of the release, by the section that says so.
     """
 
@@ -103,6 +108,7 @@ class RuntimeRelease:
     runners: tuple[Mapping[str, str], ...] = ()
     aux_of_runner: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     contexts: tuple[Mapping[str, Any], ...] = ()
+    last_state: tuple[str, ...] | None = None
     traits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def started(self, runner: str | None, architecture: str | None) -> RuntimeRelease:
@@ -158,7 +164,7 @@ class RuntimeFile:
         self.releases: tuple[str, ...] = tuple(self.raw["releases"])
         sections = (
             "draft", "resolve", "unknown", "not_a_draft", "aux", "aux_v1", "aux_v2", "runner",
-            "context", "draft_dtype", "inherits_quantisation", "one_kv_size",
+            "context", *_TRAITS, "last_state",
         )  # fmt: skip
         entries = (entry for section in sections for entry in self.raw.get(section, ()))
         self._spans = tuple(dict.fromkeys(entry.get("in", "") for entry in entries))
@@ -202,9 +208,12 @@ class RuntimeFile:
                 if (found := self._holding(f"aux_{runner}", release))
             },
             contexts=tuple(self._holding("context", release)),
+            last_state=tuple(t for e in self._holding("last_state", release) for t in e["targets"])
+            if "last_state" in self.raw
+            else None,
             traits={
                 section: found[0]
-                for section in ("draft_dtype", "inherits_quantisation", "one_kv_size")
+                for section in _TRAITS
                 if (found := self._holding(section, release))
             },
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from eagle3_lint.diagnostic import Edit
+from eagle3_lint.dialect import is_nested
 from eagle3_lint.facts import Facts, bare, changed
 from eagle3_lint.frozen import frozen
 from eagle3_lint.load.checkpoint import Tensor
@@ -153,6 +154,11 @@ class Edited:
             found.append(Edit.sort_fc(self.fc, self.facts.fc_order))
         found.extend(_config("", self.original.config, self.facts.config))
         return tuple(found)
+
+    @property
+    def converted(self) -> bool:
+        """Whether config.json has the other of its two forms now."""
+        return is_nested(self.original.config) != is_nested(self.facts.config)
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -58,13 +58,28 @@ class Plan:
 class Planner:
     """Searches for one draft; results of examined states are kept."""
 
-    def __init__(self, draft: Edited, question: Question, wish: Wish) -> None:
+    def __init__(
+        self, draft: Edited, question: Question, wish: Wish, on_disk: Edited | None = None
+    ) -> None:
+        """Prepare to plan.
+
+        Args:
+            draft: what to start from.
+            on_disk: the draft before a change that the user asked for; its own files say what it
+                was trained on.
+        """
         self.draft, self.question, self.wish = draft, question, wish
-        self._first = Examiner(draft.facts, question)
-        self._examiners: dict[object, Examiner] = {draft.key: self._first}
+        disk = on_disk or draft
+        self._first = Examiner(disk.facts, question)
+        self._examiners: dict[object, Examiner] = {disk.key: self._first}
         self._examined: dict[object, tuple[Result, ...]] = {}
         self._reached: dict[object, int] = {}
         self._before = self.standings(draft)
+
+    @property
+    def states(self) -> tuple[int, ...] | None:
+        """The aux states that the draft on disk was trained on, if that is known."""
+        return self._first.trained.states
 
     def plan(self) -> Plan:
         """The best state, pruned."""
@@ -167,7 +182,7 @@ class Planner:
 
     def _pruned(self, draft: Edited) -> Edited:
         """The state without edits that make no target better."""
-        for group in _groups(draft.edits()):
+        for group in _groups(draft.edits(), converted=draft.converted):
             fewer = _then(self.draft, (e for e in draft.edits() if e not in group))
             if fewer is not None and self._score(fewer) < self._score(draft):
                 draft = fewer
@@ -180,9 +195,16 @@ def standing(result: Result) -> Standing:
     return severities.count("error"), _RANK[result.verdict], severities.count("warning")
 
 
-def _groups(edits: Sequence[Edit]) -> Iterator[list[Edit]]:
-    """Edits that are taken back together: renames of one beginning, and each other by itself."""
+def _groups(edits: Sequence[Edit], *, converted: bool) -> Iterator[list[Edit]]:
+    """Edits that are taken back together: renames of one beginning, and each other by itself.
+
+    Args:
+        converted: config.json was given another form, which is done whole or not at all.
+    """
     renames: dict[tuple[str, str], list[Edit]] = {}
+    if converted:
+        yield [edit for edit in edits if edit.op.endswith("_config")]
+        edits = [edit for edit in edits if not edit.op.endswith("_config")]
     for edit in edits:
         if edit.op == "rename_tensor":
             fields = dict(edit.fields)

@@ -34,6 +34,11 @@ def _lines(result: FixResult, style: Style, diff: bool) -> Iterator[str]:
     elif result.edits and diff:
         yield ""
         yield "nothing was written (--diff)"
+    if result.lost:
+        yield ""
+        yield "what the draft said of itself and says no more:"
+        for line in result.lost:
+            yield from style.wrap(f"  {line}", "", "    ")
     yield from _remaining(result, style)
 
 

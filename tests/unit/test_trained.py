@@ -42,10 +42,22 @@ def test_the_user_is_right() -> None:
     ],
 )
 def test_a_certain_producer_has_one_convention(name: str, states: tuple[int, ...]) -> None:
-    sure, likely = ProducerReport(name, None, "certain"), ProducerReport(name, None, "likely")
+    sure, likely = (ProducerReport(name, "0.5.0", c) for c in ("certain", "likely"))
     found = trained(nested(5, 9, 20), producer=sure)
     assert (found.states, found.basis) == (states, "producer")
     assert trained(nested(5, 9, 20), producer=likely).basis == "ambiguous"
+
+
+def test_a_version_that_only_converts_has_none() -> None:
+    old = ProducerReport("speculators", "0.2.0", "certain")
+    assert trained(nested(5, 9, 20), producer=old).basis == "ambiguous"
+
+
+def test_usual_ids_of_a_trainer_with_the_other_convention_are_ambiguous() -> None:
+    # [2, 30, 58] are the usual inputs of 61 layers; SpecForge trains on outputs.
+    likely = ProducerReport("specforge", None, "likely")
+    assert trained(nested(2, 30, 58), producer=likely).states is None
+    assert trained(nested(1, 29, 57), producer=likely).states == (2, 30, 58)
 
 
 def test_no_ids_mean_the_usual_states() -> None:

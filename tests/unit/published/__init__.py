@@ -1,0 +1,1 @@
+"""Drafts as their publishers named, sized and configured them, before the runtimes they are for."""
