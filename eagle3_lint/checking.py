@@ -55,6 +55,7 @@ def check(
     ignore: Sequence[str] = (),
     rules: Path | None = None,
     runner: str | None = None,
+    launch: str | None = None,
 ) -> Report:
     """Say what each target would do with the draft at ``path``.
 
@@ -69,6 +70,8 @@ def check(
         select, ignore: rule ids, names, or beginnings of ids.
         rules: another folder of rules than the built-in one.
         runner: vLLM's model runner, ``v1`` or ``v2``; None takes the one of a plain start.
+        launch: the command that starts the server, or a script that holds it; it is checked too,
+            and says runtime, target model and runner where nothing else does.
 
     Raises:
         InputError: bad input of any kind, in one line that says what, where and what to do.
@@ -83,6 +86,7 @@ def check(
         ignore=ignore,
         rules=rules,
         runner=runner,
+        launch=launch,
     )
     return Report((check_facts(facts, wanted, question),))
 
@@ -98,6 +102,7 @@ def prepare(
     ignore: Sequence[str] = (),
     rules: Path | None = None,
     runner: str | None = None,
+    launch: str | None = None,
 ) -> tuple[Facts, list[Target], Question]:
     """Everything that a check or a fix needs to know, read from disk.
 
@@ -107,6 +112,14 @@ def prepare(
     wanted = parse_targets(targets, rules)
     model = find_target_model(target_model, rules) if target_model is not None else None
     facts = read_draft(path)
+    command = None
+    if launch is not None:
+        from eagle3_lint.launch.parse import read_launch
+
+        command = read_launch(launch, facts.path, rules)
+        wanted = command.of_its_runtime(wanted)
+        runner = runner or command.runner
+        model = model if model is not None else command.target_model()
     model = model if model is not None else named_in_config(facts.config, rules)
     question = Question(
         model=model,
@@ -116,6 +129,7 @@ def prepare(
         ignore=tuple(ignore),
         rules=rules,
         runner=runner,
+        launch=command,
         patches=_patches(wanted, model, rules),
         comparison=_comparison(facts, model),
     )

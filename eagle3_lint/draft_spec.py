@@ -20,12 +20,14 @@ class Dialects:
 
     Attributes:
         fields: name in the spec → where it stands, the first that is there.
+        absent: what absence means, for fields of which that is the same everywhere.
         layer_fields: what the nested form keeps in transformer_layer_config.
         nested_only: what makes a configuration a nested one.
         nested_layers: model types of layers that the nested form has.
     """
 
     fields: Mapping[str, tuple[str, ...]]
+    absent: Mapping[str, object]
     layer_fields: tuple[str, ...]
     nested_only: tuple[str, ...]
     nested_layers: tuple[str, ...]
@@ -40,6 +42,7 @@ def dialects(rules: Path | None = None) -> Dialects:
     raw: Mapping[str, Any] = read_toml(folder / "dialects.toml")
     return Dialects(
         fields={entry["name"]: tuple(entry["read"]) for entry in raw["field"]},
+        absent={entry["name"]: entry["absent"] for entry in raw["field"] if "absent" in entry},
         layer_fields=tuple(raw["layer_fields"]),
         nested_only=tuple(raw["nested_only"]),
         nested_layers=tuple(raw["nested_layers"]),
@@ -80,12 +83,16 @@ def draft_spec(
         states: what it was trained on (:func:`eagle3_lint.trained.trained_states`).
     """
     values: dict[str, object] = {}
-    for name, paths in dialects(rules).fields.items():
+    form = dialects(rules)
+    for name, paths in form.fields.items():
         for path in paths:
             found = look_up(facts.config, path, None)
             if found is not None:
                 values[name] = found
                 break
+        else:
+            if name in form.absent:
+                values[name] = form.absent[name]
     for need in needs(facts, rules):
         # As a sentence has it: two spellings of one scaling are one value.
         values[need.switch.name] = (

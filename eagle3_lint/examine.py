@@ -51,6 +51,7 @@ from eagle3_lint.vocabulary import VocabularyMap, vocabulary_map
 
 if TYPE_CHECKING:
     from eagle3_lint.comparison import Comparison
+    from eagle3_lint.launch.parse import Launch
     from eagle3_lint.probe.patch import Patch
 
 #: Problems of the container with which the runtimes' reader cannot open the weights.
@@ -69,6 +70,7 @@ class Question:
         rules: another folder of rules than the built-in one.
         runner: the model runner (``v1``, ``v2``) where a release has several; None: the one that
             a plain start takes.
+        launch: the command that starts the server, where it is to be checked too.
         patches: what the sources of a target say, where sources are asked for.
         comparison: what the draft's weights say beside the target model's, where those are at hand.
     """
@@ -80,6 +82,7 @@ class Question:
     ignore: tuple[str, ...] = ()
     rules: Path | None = None
     runner: str | None = None
+    launch: Launch | None = None
     patches: Mapping[Target, Patch] = field(default_factory=dict)
     comparison: Comparison | None = None
 
@@ -288,10 +291,18 @@ class Examiner:
         yield from check_aux_ids(subject)
         yield from check_aux(subject)
         yield from check_vocabulary(subject)
-        yield from check_switches(subject)
+        for finding in check_switches(subject):
+            # The command says which lengths are served: E3L616 speaks of them instead.
+            if finding.rule != "E3L501" or self.question.launch is None:
+                yield finding
         yield from check_forward(subject, self.honoured)
         yield from check_precision(subject)
         yield from check_target(subject)
+        if self.question.launch is not None:
+            # Most checks are without a command, and do not import what reads one.
+            from eagle3_lint.checks.launch import check_launch
+
+            yield from check_launch(subject, self.question.launch)
 
     def _respelling(self, subject: Subject) -> Respelling | None:
         """The search for better names, once per load: a matrix has few loads and many releases."""

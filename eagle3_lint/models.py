@@ -16,7 +16,7 @@ from eagle3_lint.target_model import TargetModel
 #: Where wrappers of text models keep the text model's configuration.
 _TEXT_CONFIGS = ("text_config", "llm_config", "language_config", "thinker_config")
 #: Fields of a draft's configuration that name its target model.
-_NAMING = ("target_model_name_or_path", "verifier_name_or_path", "target_model", "base_model_name")
+NAMING = ("target_model_name_or_path", "verifier_name_or_path", "target_model", "base_model_name")
 
 
 def normal(name: str) -> str:
@@ -170,7 +170,7 @@ def _attention_layers(config: Mapping[str, Any]) -> tuple[int, ...] | None:
 
 def named_in_config(config: Mapping[str, Any], rules: Path | None = None) -> TargetModel | None:
     """The known model that a draft's configuration names, if it names one."""
-    names = [config.get(field) for field in _NAMING]
+    names = [config.get(field) for field in NAMING]
     speculators = config.get("speculators_config")
     if isinstance(speculators, Mapping):
         verifier = speculators.get("verifier")

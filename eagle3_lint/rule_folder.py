@@ -15,6 +15,7 @@ _FILES = (
     ("contracts/*/[!r]*.toml", "contract"),
     ("catalog/*.toml", "rule"),
     ("producers/*.toml", "producer"),
+    ("launch/*.toml", "launch"),
 )
 
 

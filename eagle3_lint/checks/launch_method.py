@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from eagle3_lint.checks.launch_finding import finding
 from eagle3_lint.checks.subject import Subject
-from eagle3_lint.diagnostic import Effect, Finding, Fix, Severity
+from eagle3_lint.diagnostic import Effect, Finding, Severity
 from eagle3_lint.frozen import frozen
 from eagle3_lint.launch.options import Given
 from eagle3_lint.launch.parse import Launch
@@ -140,13 +141,15 @@ def _found(
     # As EAGLE-1 it starts, and the last layer's states alone are better than nothing.
     effects: dict[str, Effect] = {"guessed": "none", "eagle": "degraded"}
     severities: dict[str, Severity] = {"guessed": "info"}
-    return Finding(
+    return finding(
+        subject,
+        launch,
         "E3L613",
-        {"target": str(subject.target), **values},
-        launch.where("method"),
-        subject.cite(statement["source"]),
-        Fix('write "method": "eagle3" in --speculative-config', "manual"),
-        variant=variant,
+        variant,
+        values,
+        word="method",
+        statement=statement,
+        fix='write "method": "eagle3" in --speculative-config',
         effect=effects.get(variant),
         severity=severities.get(variant),
     )

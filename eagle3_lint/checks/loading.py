@@ -9,6 +9,7 @@ from eagle3_lint.checks.near_miss import NearMiss, near_misses
 from eagle3_lint.checks.spelling import Respelling, badness
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.diagnostic import Edit, Effect, Finding, Fix
+from eagle3_lint.dialect import is_nested
 from eagle3_lint.facts import bare, layer_of
 from eagle3_lint.simulate.result import Failure, Load
 
@@ -248,10 +249,12 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
     target = str(subject.target)
     if layers:
         built = subject.facts.stated.num_hidden_layers
+        nested = "/transformer_layer_config" if is_nested(subject.facts.config) else ""
+        pointer = f"{nested}/num_hidden_layers"
         fix = Fix(
             f"set num_hidden_layers to the {len(found)} in the checkpoint",
             "safe",
-            (Edit.set_config("/num_hidden_layers", len(found)),),
+            (Edit.set_config(pointer, len(found)),),
         )
         yield Finding(
             "E3L207",

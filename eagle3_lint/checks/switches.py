@@ -34,7 +34,7 @@ def _context(subject: Subject) -> Iterator[Finding]:
     )
     if model is None or theirs is None or statement is None:
         return
-    draft = _positions(subject.resolution.config, statement)
+    draft = positions(subject.resolution.config, statement)
     if draft is None or draft >= theirs:
         return
     values: dict[str, object] = {
@@ -64,7 +64,7 @@ def _context(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def _positions(config: Mapping[str, Any], statement: Mapping[str, Any]) -> int | None:
+def positions(config: Mapping[str, Any], statement: Mapping[str, Any]) -> int | None:
     """The draft's length as the runtime derives it."""
     factor = 1.0
     scaling = config.get("rope_scaling") or config.get("rope_parameters")

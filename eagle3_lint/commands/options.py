@@ -19,7 +19,10 @@ from eagle3_lint.report.model import Report
 from eagle3_lint.settings import FailOn, load_settings
 
 if TYPE_CHECKING:
+    from eagle3_lint.examine import Question
+    from eagle3_lint.facts import Facts
     from eagle3_lint.fixing import FixResult
+    from eagle3_lint.releases import Target
 
 _COLOURS = {
     "error": "red", "warning": "yellow", "info": "cyan", "refused": "red", "broken": "red",
@@ -76,6 +79,7 @@ class Asked:
     runner: str | None
     output: Path | None
     fail_on: FailOn
+    launch: str | None = None
 
     def check(self, path: str, targets: Sequence[str] = ()) -> Report:
         """Check one path; ``targets`` stand in where none were asked for."""
@@ -85,6 +89,24 @@ class Asked:
         return check(
             path,
             self.targets or targets,
+            self.target_model,
+            ids_mean=self.ids_mean,
+            trained_on=self.trained_on,
+            select=self.select,
+            ignore=self.ignore,
+            rules=self.rules,
+            runner=self.runner,
+            launch=self.launch,
+        )
+
+    def prepare(self, path: str) -> tuple[Facts, list[Target], Question]:
+        """What a check of one path needs to know, for a command that does more with it."""
+        from eagle3_lint.checking import prepare
+
+        recovered(path)
+        return prepare(
+            path,
+            self.targets,
             self.target_model,
             ids_mean=self.ids_mean,
             trained_on=self.trained_on,
@@ -130,6 +152,7 @@ def _asked(config: Path | None, rules: Path | None, **given: Any) -> Asked:
         runner=given["runner"],
         output=given["output"],
         fail_on=given["fail_on"] or settings.fail_on,
+        launch=given.get("launch"),
     )
 
 
@@ -156,6 +179,8 @@ _QUESTION = (
                  help="Another folder of rules than the built-in one."),
 )  # fmt: skip
 _REPORT = (
+    click.option("--launch", metavar="FILE|COMMAND",
+                 help="Check the server's command too: a script that holds it, or itself."),
     click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Write the report there."),
     click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",

@@ -24,7 +24,7 @@ CASES: list[tuple[str, dict[str, Any], str, Edit]] = [
      Edit.set_config("/num_hidden_layers", 1)),
     ("null width", {"config": {"target_hidden_size": None}}, "sglang==0.5.9",
      Edit.remove_config("/target_hidden_size")),
-    ("promised bias", {"config": {"attention_bias": True}}, "sglang==0.5.9",
+    ("promised bias", {"config": {"attention_bias": True}}, "sglang==0.5.7",
      Edit.set_config("/attention_bias", False)),
     ("tied head", {"config": {"tie_word_embeddings": True}}, "sglang==0.5.1",
      Edit.set_config("/tie_word_embeddings", False)),

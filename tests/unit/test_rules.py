@@ -54,6 +54,7 @@ def findings(case: Mapping[str, Any], folder: Path) -> list[Diagnostic]:
         model,
         trained_on=case.get("trained_on"),
         runner=case.get("runner"),
+        launch=case["launch"].replace("DRAFT", str(draft)) if "launch" in case else None,
     )
     return list(report.checkpoints[0].results[0].diagnostics)
 
