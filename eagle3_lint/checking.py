@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,18 @@ def read_draft(path: str | Path) -> Facts:
     """
     checkpoint = open_checkpoint(path)
     names = [tensor.name for tensor in checkpoint.tensors]
+    whole = any(".layers.2." in name or "_flat_param" in name for name in names)
+    if whole and (state := _unfinished(names)):
+        raise InputError(f"{path}: not an exported draft: {state}")
     if not is_eagle3_draft(checkpoint.config.data, names):
         raise InputError(_not_a_draft(str(path), checkpoint.config.data, names))
     return gather_facts(checkpoint)
+
+
+def _unfinished(names: Sequence[str]) -> str:
+    from eagle3_lint.unfinished import unfinished_tensors
+
+    return unfinished_tensors(names)
 
 
 def _not_a_draft(path: str, config: object, names: Sequence[str]) -> str:
@@ -111,7 +121,7 @@ def prepare(
     """
     wanted = parse_targets(targets, rules)
     model = find_target_model(target_model, rules) if target_model is not None else None
-    facts = read_draft(path)
+    facts = _with_tokens(read_draft(path), rules)
     command = None
     if launch is not None:
         from eagle3_lint.launch.parse import read_launch
@@ -134,6 +144,17 @@ def prepare(
         comparison=_comparison(facts, model),
     )
     return facts, wanted, question
+
+
+def _with_tokens(facts: Facts, rules: Path | None) -> Facts:
+    """The draft with the tokens of its vocabulary, when d2t is missing and a side file has them."""
+    if facts.d2t is not None or not any(
+        name.endswith(("_meta.pt", "_map.pt")) for name in facts.files
+    ):
+        return facts
+    from eagle3_lint.token_list import recorded_tokens
+
+    return replace(facts, token_list=recorded_tokens(facts, rules))
 
 
 def _comparison(facts: Facts, model: TargetModel | None) -> Comparison | None:

@@ -66,9 +66,10 @@ class Edit:
         return cls("rebuild_d2t", (("tensor", tensor), ("from", source)))
 
     @classmethod
-    def add_d2t(cls, tensor: str) -> Edit:
-        """A d2t where there is none: int64 offsets of the tokens that t2d marks."""
-        return cls("add_d2t", (("tensor", tensor), ("from", "t2d")))
+    def add_d2t(cls, tensor: str, source: Literal["t2d", "list"] = "t2d") -> Edit:
+        """A d2t where there is none: int64 offsets of the tokens that t2d marks, or of those that a
+        side file lists."""
+        return cls("add_d2t", (("tensor", tensor), ("from", source)))
 
     @classmethod
     def sort_fc(cls, tensor: str, order: Sequence[int]) -> Edit:

@@ -66,6 +66,8 @@ class Facts:
         layers: indices of the decoder layers found, sorted.
         stated: sizes as config.json gives them. shown: sizes as the tensors show them.
         d2t: offsets, one per draft token (target id = row + d2t[row]); None when absent.
+        token_list: the target's token for each row of the head, where a side file has them; looked
+            for only when d2t is missing.
         repeated_rows: how many pairs of neighbouring rows of the head were looked at, if all of
             them were equal; 0 otherwise (see :func:`_repeated`).
         fc_order: where the column blocks of fc were on disk, after edits that moved them; empty as
@@ -89,6 +91,7 @@ class Facts:
     t2d: Sequence[int | float] | None = None
     fc_order: tuple[int, ...] = ()
     repeated_rows: int = 0
+    token_list: tuple[int, ...] | None = None
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -249,6 +252,7 @@ def changed(facts: Facts, document: Document, tensors: Iterable[Tensor]) -> Fact
         t2d=facts.t2d,
         fc_order=facts.fc_order,
         repeated_rows=facts.repeated_rows,
+        token_list=facts.token_list,
     )
 
 

@@ -108,6 +108,15 @@ def states_without_ids(
     return None
 
 
+def token_lists(rules: Path | None = None) -> list[tuple[str, str | None]]:
+    """Side files that hold the tokens of a draft's vocabulary, and the key they are under."""
+    return [
+        (entry["file"], entry.get("key"))
+        for raw in _producers(rules)
+        for entry in raw.get("token_list", ())
+    ]
+
+
 def sorts_rows(producer: ProducerReport, rules: Path | None = None) -> bool:
     """Whether a producer numbers the rows of the head by ascending token, as most do."""
     return bool(_said_of(producer, rules).get("head_rows", "ascending") == "ascending")

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eagle3_lint.checks.subject import Subject
-from eagle3_lint.diagnostic import Edit, Finding, Fix
+from eagle3_lint.diagnostic import Edit, Effect, Finding, Fix
 from eagle3_lint.forward import scaling
 from eagle3_lint.simulate.configure import fill
 
 _POSITIONS = "max_position_embeddings"
+#: Positions that a question and its answer do not fit in, with the roles of a chat around them.
+_NO_EXCHANGE = 64
 
 
 def check_switches(subject: Subject) -> Iterator[Finding]:
@@ -60,8 +62,15 @@ def _context(subject: Subject) -> Iterator[Finding]:
         fix if _plain_rope(subject.resolution.config) else None,
         variant={"refuses": "refused", "overruns": "overruns"}.get(does, "message"),
         # Whether it starts, or fails, depends on the lengths that are served, which no file tells.
-        effect=None if does == "stops-drafting" else "none",
+        effect=_effect_of_length(does, draft),
+        severity="error" if _effect_of_length(does, draft) == "broken" else None,
     )
+
+
+def _effect_of_length(does: str, draft: int) -> Effect:
+    if does != "stops-drafting":
+        return "none"
+    return "broken" if draft <= _NO_EXCHANGE else "degraded"
 
 
 def positions(config: Mapping[str, Any], statement: Mapping[str, Any]) -> int | None:

@@ -213,9 +213,15 @@ def _from_marks(subject: Subject, table: VocabularyMap) -> Fix | None:
 
 
 def map_from_marks(subject: Subject, rows: int) -> Fix | None:
-    """A d2t that is missing, from t2d, where it marks one token a row; sure when heads agree."""
+    """A d2t that is missing: from a trainer's list, or from t2d, where it marks one token a row.
+
+    t2d alone does not say in which order the rows are; heads that agree do.
+    """
     facts = subject.facts
     names = [name for name in facts.tensors if bare(name) == "t2d"]
+    if facts.token_list is not None and len(facts.token_list) == rows:
+        title = "add d2t, from the tokens that a file beside the weights lists"
+        return Fix(title, "safe", (Edit.add_d2t("d2t", "list"),))
     if facts.d2t is not None or facts.t2d is None or len(names) != 1:
         return None
     if len(marked_tokens(facts.t2d)) != rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from eagle3_lint.errors import InputError
@@ -16,28 +15,6 @@ from eagle3_lint.load.weights import WeightsReader
 CONFIG = "config.json"
 _WEIGHTS = (".safetensors", ".bin")
 _KNOWN_FILES = (*_WEIGHTS, ".index.json")
-
-#: Files that a training leaves before the draft is exported → what they are, how to go on.
-_TRAINING_STATES = (
-    ("training_state.pt", "SpecForge", "python -m specforge.export.to_sglang exports it"),
-    (
-        "draft_model.pt",
-        "NeMo Automodel",
-        "python -m nemo_automodel.components.speculative.serve_sglang exports it to model/",
-    ),
-    ("eagle*_meta.pt", "NeMo Automodel", "the draft is in the folder model/ or model/consolidated"),
-    ("modelopt_state*", "ModelOpt", "its examples' export_hf_checkpoint.py exports it"),
-    (
-        "*.distcp",
-        "torch.distributed.checkpoint",
-        "export it with the trainer's converter (TorchSpec: tools/convert_to_hf.py)",
-    ),
-    ("zero_to_fp32.py", "DeepSpeed", "python zero_to_fp32.py . pytorch_model.bin exports it"),
-    ("global_step*", "DeepSpeed", "its zero_to_fp32.py exports it"),
-    ("optimizer*.bin", "a trainer", "save the model itself beside it (save_pretrained)"),
-    ("optimizer.pt", "a trainer", "save the model itself beside it (save_pretrained)"),
-    ("*.gguf", "llama.cpp", "SGLang and vLLM need the weights from before the conversion"),
-)
 
 
 def open_checkpoint(path: str | Path) -> Checkpoint:
@@ -147,11 +124,9 @@ def _holds_draft(folder: Path) -> bool:
 
 def _training_state(names: Sequence[str]) -> str:
     """What training state the names show and how to export it; empty when none."""
-    for pattern, producer, step in _TRAINING_STATES:
-        for name in names:
-            if fnmatchcase(name, pattern):
-                return f"{name} is a file of {producer}: {step}"
-    return ""
+    from eagle3_lint.unfinished import unfinished_files
+
+    return unfinished_files(names)
 
 
 def _reason(error: Exception) -> str:

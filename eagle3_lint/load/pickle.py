@@ -29,6 +29,19 @@ def load_state(path: Path) -> dict[str, Any]:
         NeedsTorchError: torch cannot be imported.
         Exception: whatever torch raises for a damaged file or one that holds more than data.
     """
+    state = load_object(path)
+    if not isinstance(state, Mapping):
+        raise TypeError(f"it holds a {type(state).__name__}, not a state dict")
+    return {str(key): value for key, value in state.items()}
+
+
+def load_object(path: Path) -> Any:
+    """What a torch file holds: tensors, numbers, texts and containers of those, nothing else.
+
+    Raises:
+        NeedsTorchError: torch cannot be imported.
+        Exception: whatever torch raises for a damaged file or one that holds more than data.
+    """
     try:
         import torch
     except Exception as error:  # a broken installation raises OSError, RuntimeError, …
@@ -41,9 +54,7 @@ def load_state(path: Path) -> dict[str, Any]:
             raise
         # Files from before torch 1.6 are not zips and cannot be mapped.
         state = torch.load(path, map_location="cpu", weights_only=True)
-    if not isinstance(state, Mapping):
-        raise TypeError(f"it holds a {type(state).__name__}, not a state dict")
-    return {str(key): value for key, value in state.items()}
+    return state
 
 
 def read_torch_file(path: Path) -> tuple[list[Tensor], Problem | None]:

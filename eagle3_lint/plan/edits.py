@@ -34,7 +34,7 @@ class Rebuilt:
     """
 
     tensor: str
-    source: Literal["absolute", "t2d"]
+    source: Literal["absolute", "t2d", "list"]
     offsets: tuple[int, ...]
 
 
@@ -85,7 +85,7 @@ class Edited:
                 rebuilt = self._rebuilt(_present(now, fields["tensor"]), fields["from"])
             elif edit.op == "add_d2t":
                 added = str(fields["tensor"])
-                rebuilt = self._added(added)
+                rebuilt = self._added(added, fields["from"])
                 held[added] = self._new_tensor(added, rebuilt)
                 now[added] = added
             elif edit.op == "sort_fc":
@@ -109,18 +109,21 @@ class Edited:
     def _on_disk(self, name: str) -> str:
         return next(old for old, new in self.names.items() if new == name)
 
-    def _added(self, name: str) -> Rebuilt:
-        """Raises ValueError when t2d does not mark one token for each row of the head."""
+    def _added(self, name: str, source: object) -> Rebuilt:
+        """Raises ValueError when the source does not have one token for each row of the head."""
         if name in self.facts.tensors:
             raise CollisionError(f"there is a {name!r} already")
-        tokens = marked_tokens(self.facts.t2d or ())
+        listed = source == "list"
+        tokens = (self.facts.token_list or ()) if listed else marked_tokens(self.facts.t2d or ())
         if not tokens or len(tokens) != self.facts.shown.draft_vocab_size:
-            raise ValueError(f"t2d marks {len(tokens)} tokens, which is not one for each row")
-        return Rebuilt(name, "t2d", tuple(offsets_of(tokens)))
+            raise ValueError(f"{source} has {len(tokens)} tokens, which is not one for each row")
+        return Rebuilt(name, "list" if listed else "t2d", tuple(offsets_of(tokens)))
 
     def _new_tensor(self, name: str, made: Rebuilt) -> Tensor:
-        """The tensor goes into the file that holds t2d."""
-        file = next(t.file for n, t in self.facts.tensors.items() if bare(n) == "t2d")
+        """The tensor goes into the file that holds t2d, or else the head."""
+        beside = ("t2d", "lm_head.weight")
+        held = {bare(n): t.file for n, t in self.facts.tensors.items() if bare(n) in beside}
+        file = held.get("t2d") or held["lm_head.weight"]
         return Tensor(name, "I64", (len(made.offsets),), file, -1, 8 * len(made.offsets))
 
     def _rebuilt(self, tensor: str, source: object) -> Rebuilt:
@@ -147,9 +150,11 @@ class Edited:
             elif self.names[name] != name:
                 found.append(Edit.rename(name, self.names[name]))
         if self.added is not None:
-            found.append(Edit.add_d2t(self.added))
+            listed = self.d2t is not None and self.d2t.source == "list"
+            found.append(Edit.add_d2t(self.added, "list" if listed else "t2d"))
         elif self.d2t is not None:
-            found.append(Edit.rebuild_d2t(self.d2t.tensor, self.d2t.source))
+            source = "absolute" if self.d2t.source == "absolute" else "t2d"
+            found.append(Edit.rebuild_d2t(self.d2t.tensor, source))  # type: ignore[arg-type]
         if self.fc is not None:
             found.append(Edit.sort_fc(self.fc, self.facts.fc_order))
         found.extend(_config("", self.original.config, self.facts.config))

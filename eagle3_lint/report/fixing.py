@@ -67,7 +67,8 @@ def in_words(edit: Edit) -> str:
         what = "the tokens it holds" if fields["from"] == "absolute" else "the tokens t2d marks"
         return f"{fields['tensor']} is rebuilt from {what}"
     if edit.op == "add_d2t":
-        return f"{fields['tensor']} is added, from the tokens t2d marks"
+        what = "a side file lists" if fields["from"] == "list" else "t2d marks"
+        return f"{fields['tensor']} is added, from the tokens {what}"
     if edit.op == "sort_fc":
         order = ", ".join(str(i + 1) for i in fields["order"])
         return f"{fields['tensor']}: its column blocks in the order {order}"

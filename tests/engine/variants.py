@@ -2,7 +2,7 @@
 
     python -m tests.engine.variants FOLDER
 
-writes all of them, one folder a variant. Only numpy is needed.
+writes all of them, one folder a variant.
 
 Missing norms cannot be shown on this pair as it is: vLLM fills in ones, and the trained weights are
 nearly constant (``hidden_norm`` 1.05, ``norm`` 1.34). ``spread_norms`` makes another draft of it
@@ -21,10 +21,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Literal
 
 import numpy as np
 
+import eagle3_lint
 from tests.engine.tensors import (
     Array,
     Tensor,
@@ -291,6 +293,22 @@ def speculators(draft: Draft) -> Draft:
     return replace(layers_names(draft), config=nested)
 
 
+def fixed(draft: Draft, *, form: Literal["flat", "speculators"]) -> Draft:
+    """What ``fix --as`` makes of it for the engine, read back from disk."""
+    with TemporaryDirectory() as room:
+        folder = draft.write(Path(room) / "draft")
+        eagle3_lint.fix(
+            folder,
+            ["vllm==0.32.0"],
+            str(TARGET_MODEL),
+            trained_on=draft.trained_on,
+            runner="v1",
+            as_=form,
+        )
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        return Draft(config, read_tensors(folder / "model.safetensors"), draft.trained_on)
+
+
 _EQUAL, _LOWER, _NEAR_ONE = Expectation.EQUAL, Expectation.LOWER, Expectation.NEAR_ONE
 _ALT: Final = "acceptance-draft-alt"
 
@@ -307,6 +325,16 @@ VARIANTS: Final[tuple[Variant, ...]] = (
     Variant("float16", "float16 weights and `torch_dtype`", _EQUAL, half_precision),
     Variant("no-t2d", "`t2d` missing", _EQUAL, lambda d: d.without_tensor("t2d")),
     Variant("speculators", "speculators' names and config", _EQUAL, speculators),
+    # Conversions by `fix`
+    Variant(
+        "nested-by-fix", "`fix --as speculators`", _EQUAL, lambda d: fixed(d, form="speculators")
+    ),
+    Variant(
+        "flat-by-fix",
+        "speculators' names and config, `fix --as flat`",
+        _EQUAL,
+        lambda d: fixed(speculators(d), form="flat"),
+    ),
     # Tensors that are missing or wrong
     Variant("spread-norms", "the same function with uneven norm weights", _EQUAL, spread_norms),
     Variant("no-hidden-norm", "spread-norms, `hidden_norm` missing", _LOWER, no_hidden_norm),

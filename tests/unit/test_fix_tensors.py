@@ -12,7 +12,7 @@ import eagle3_lint
 from eagle3_lint.load.checkpoint import Tensor
 from eagle3_lint.load.header import read_header
 from eagle3_lint.plan.change import column_blocks
-from tests.drafts import DRAFT_VOCAB, VOCAB, llama_tensors, offsets, shard, write_case
+from tests.drafts import DRAFT_VOCAB, VOCAB, llama_tensors, offsets, shard, spread, write_case
 from tests.engine.variants import TARGET_MODEL, VARIANTS
 
 TARGET = "vllm==0.32.0"
@@ -94,3 +94,26 @@ def test_column_blocks_by_hand() -> None:
 def test_no_column_blocks(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"fc\.weight"):
         column_blocks(Tensor("fc.weight", "BF16", shape, "f", 0, 12), (2, 0, 1))
+
+
+def test_a_d2t_from_a_list_beside_the_weights(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    draft = write_case({"base": "llama", "remove": ["d2t", "t2d"]}, tmp_path / "draft")
+    # In the order of the rows, which is not ascending for a trainer that sorts by frequency.
+    tokens = list(reversed(spread()))
+    meta = {"selected_token_ids": torch.tensor(tokens), "step": 3}
+    torch.save(meta, draft / "eagle_meta.pt")
+    done = eagle3_lint.fix(draft, ["sglang==0.5.9"])
+    assert done.after.checkpoints[0].results[0].verdict == "serves"
+    expected = [token - row for row, token in enumerate(tokens)]
+    assert data(draft, "d2t") == struct.pack(f"<{DRAFT_VOCAB}q", *expected)
+
+
+@pytest.mark.parametrize("tokens", [[1, 2, 3], [0] * DRAFT_VOCAB, ["a"] * DRAFT_VOCAB])
+def test_a_list_that_is_none(tmp_path: Path, tokens: list[object]) -> None:
+    torch = pytest.importorskip("torch")
+    draft = write_case({"base": "llama", "remove": ["d2t", "t2d"]}, tmp_path / "draft")
+    torch.save({"selected_token_ids": tokens}, draft / "eagle_meta.pt")
+    report = eagle3_lint.check(draft, ["sglang==0.5.9"])
+    (finding,) = (d for d in report.checkpoints[0].results[0].diagnostics if d.rule == "E3L401")
+    assert finding.fix is None
