@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from eagle3_lint.checking import prepare
@@ -155,7 +155,10 @@ def _lost(planner: Planner, disk: Edited, plan: Plan) -> tuple[str, ...]:
     states = planner.states
     before = draft_spec(disk.facts, states)
     after = draft_spec(plan.draft.facts, states)
-    return tuple(before.lost_in(after))
+    shown = asdict(disk.facts.shown)
+    # A size that is what the tensors show now was mended, not lost.
+    mended = {n: v for n, v in after.values.items() if v is not None and v == shown.get(n)}
+    return tuple(replace(before, values={**before.values, **mended}).lost_in(after))
 
 
 def undo(path: str | Path, *, progress: Progress | None = None) -> Undone:

@@ -13,8 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "fixtures" / "build")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "fixtures" / "build")]
 
+import producer_table  # noqa: E402
 from materialise import materialise  # noqa: E402
 
 from eagle3_lint.catalogue import Catalogue  # noqa: E402
@@ -67,6 +68,13 @@ def with_outputs(text: str) -> str:
     return text
 
 
+def with_producers(text: str) -> str:
+    """The README with its table of producers renewed."""
+    before, _, rest = text.partition(producer_table.BEGIN)
+    _, _, after = rest.partition(producer_table.END)
+    return before + producer_table.producer_table() + after
+
+
 def wanted() -> dict[Path, str]:
     """Every generated file with its text."""
     files = {ROOT / rule.url: rule.to_markdown() for rule in Catalogue().all()}
@@ -74,7 +82,7 @@ def wanted() -> dict[Path, str]:
     text = readme.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    files[readme] = with_outputs(before + rule_table() + after)
+    files[readme] = with_outputs(with_producers(before + rule_table() + after))
     return files
 
 

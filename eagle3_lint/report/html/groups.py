@@ -1,0 +1,56 @@
+"""Neighbouring releases of which the same can be said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from eagle3_lint.frozen import frozen
+from eagle3_lint.report.model import Result, TargetReport
+
+
+def unnamed(message: str, target: TargetReport) -> str:
+    """A message that speaks of the runtime where it spoke of the release."""
+    named = re.escape(f"{target.runtime} {target.release}")
+    # 0.5.1 is no part of 0.5.12 or 0.5.1.post1, but it may end a sentence.
+    return re.sub(rf"\b{named}(?!\.?[0-9A-Za-z])", target.runtime, message)
+
+
+def span(releases: Sequence[str]) -> str:
+    """``0.5.9``, or ``0.5.9 – 0.5.12`` for several."""
+    return releases[0] if len(releases) == 1 else f"{releases[0]} – {releases[-1]}"
+
+
+@frozen
+class Group:
+    """Results of neighbouring releases of one runtime that differ in nothing but the release."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def first(self) -> Result:
+        return self.results[0]
+
+    @property
+    def label(self) -> str:
+        """Runtime, releases, and the sources where those were asked for."""
+        target = self.first.target
+        releases = span([r.target.release for r in self.results])
+        where = "installed" if target.sources == target.runtime else target.sources
+        return f"{target.runtime} {releases}" + (f" ({where})" if where is not None else "")
+
+    def says(self, message: str) -> str:
+        """A message of the first result, as it holds for all of them."""
+        return message if len(self.results) == 1 else unnamed(message, self.first.target)
+
+
+def grouped(results: Iterable[Result]) -> tuple[Group, ...]:
+    """Results as they come, those together that can be told once."""
+    return tuple(Group(tuple(found)) for _, found in groupby(results, key=_told))
+
+
+def _told(result: Result) -> tuple[str, ...]:
+    target = result.target
+    same = (result.verdict, result.load, result.aux, result.diagnostics, result.loads_in)
+    return target.runtime, str(target.model), str(target.sources), unnamed(repr(same), target)
