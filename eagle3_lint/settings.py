@@ -62,32 +62,24 @@ def _nearest(start: Path) -> tuple[Path, Mapping[str, Any]] | None:
 def _parse(path: Path, table: Mapping[str, Any]) -> Settings:
     from difflib import get_close_matches
 
-    from pydantic import BaseModel, ConfigDict, Field, ValidationError
+    from pydantic import ValidationError
 
-    class Model(BaseModel):
-        model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    from eagle3_lint.settings_model import SettingsModel
 
-        targets: tuple[str, ...] = ()
-        target_model: str | None = Field(None, alias="target-model")
-        select: tuple[str, ...] = ()
-        ignore: dict[str, str] = Field(default_factory=dict)
-        fail_on: FailOn = Field("error", alias="fail-on")
-
-    known = [field.alias or name for name, field in Model.model_fields.items()]
+    known = [field.alias or name for name, field in SettingsModel.model_fields.items()]
     for key in table:
         if key not in known:
             close = get_close_matches(key, known, 1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
             raise InputError(f"settings {path}: unknown key {key!r}{hint}")
     try:
-        model = Model.model_validate(dict(table))
+        model = SettingsModel.model_validate(dict(table))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
+        if where.startswith("ignore.") and first["type"] == "string_too_short":
+            raise InputError(f"settings {path}: {where}: say why it is ignored") from None
         raise InputError(f"settings {path}: {where}: {first['msg']}") from None
-    for rule, reason in model.ignore.items():
-        if not reason.strip():
-            raise InputError(f"settings {path}: ignore.{rule}: say why it is ignored")
     return Settings(
         path, model.targets, model.target_model, model.select, model.ignore, model.fail_on
     )

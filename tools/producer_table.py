@@ -1,4 +1,4 @@
-"""The README's table of producers and runtimes: each fixture, fixed for the newest release of each."""
+"""The README's table of producers and runtimes: each fixture fixed for each newest release."""
 
 from __future__ import annotations
 

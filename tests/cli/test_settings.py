@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from eagle3_lint.cli import main
 from tests.drafts import llama_config, llama_tensors, write_draft
 
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "settings.schema.json"
 TABLE = """
 targets = ["sglang==0.5.9"]
 target-model = "llama-3.1-8b"
@@ -89,3 +90,24 @@ def test_a_named_file_must_be_there(project: Path) -> None:
     result = run(project, "--config", "nothing.toml")
     assert result.exit_code == 2
     assert "no such file" in result.stderr
+
+
+def test_the_published_schema_takes_what_the_program_takes(project: Path) -> None:
+    tomllib = pytest.importorskip("tomllib")
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads(SCHEMA.read_text())
+    Draft202012Validator.check_schema(schema)
+    accepted = Draft202012Validator(schema)
+    assert accepted.is_valid(tomllib.loads(TABLE.format(prefix="")))
+    for wrong in (
+        {"target": ["sglang"]},
+        {"fail-on": "always"},
+        {"ignore": {"E3L6": ""}},
+        {"targets": "sglang"},
+    ):
+        assert not accepted.is_valid(wrong), wrong
+        lines = [f"{key} = {json.dumps(value)}" for key, value in wrong.items()]
+        text = "\n".join(lines).replace('{"E3L6": ""}', '{ E3L6 = "" }')
+        (project / "eagle3-lint.toml").write_text(text)
+        assert run(project).exit_code == 2, wrong

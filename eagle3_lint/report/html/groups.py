@@ -9,6 +9,8 @@ from itertools import groupby
 from eagle3_lint.frozen import frozen
 from eagle3_lint.report.model import Result, TargetReport
 
+_FEW = 3
+
 
 def unnamed(message: str, target: TargetReport) -> str:
     """A message that speaks of the runtime where it spoke of the release."""
@@ -36,7 +38,10 @@ class Group:
     def label(self) -> str:
         """Runtime, releases, and the sources where those were asked for."""
         target = self.first.target
-        releases = span([r.target.release for r in self.results])
+        names = [r.target.release for r in self.results]
+        # Few may be asked for one by one, with others between them.
+        few = len(names) <= _FEW
+        releases = ", ".join(names) if few else f"{span(names)} ({len(names)} releases)"
         where = "installed" if target.sources == target.runtime else target.sources
         return f"{target.runtime} {releases}" + (f" ({where})" if where is not None else "")
 
