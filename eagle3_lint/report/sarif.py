@@ -191,7 +191,10 @@ def _fix(found: Found, config: str | None, root: Path) -> Object | None:
     fix = found.diagnostic.fix
     if fix is None or config is None or not _is_of_config(fix):
         return None
-    replacement = _replacement(config, _edited(config, fix.edits))
+    try:
+        replacement = _replacement(config, _edited(config, fix.edits))
+    except ValueError:  # the text is not that of the check
+        return None
     if replacement is None:
         return None
     artifact = {"uri": uri(located(found.checkpoint.path, "config.json", root))}
@@ -223,9 +226,6 @@ def _replacement(old: str, new: str) -> Object | None:
         return None
     begin = _alike(old, new)
     tail = _alike(old[begin:][::-1], new[begin:][::-1])
-    # Never between the two characters of a line end.
-    begin -= old[:begin].endswith("\r")
-    tail -= _ends_a_line(old, tail) or _ends_a_line(new, tail)
     end = len(old) - tail
     line, column = line_and_column(old, begin)
     end_line, end_column = line_and_column(old, end)
@@ -239,8 +239,3 @@ def _alike(one: str, other: str) -> int:
     """How many characters the texts begin with alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _ends_a_line(text: str, tail: int) -> bool:
-    """Whether the last ``tail`` characters begin within a line end."""
-    return text[len(text) - tail - 1 : len(text) - tail + 1] == "\r\n"

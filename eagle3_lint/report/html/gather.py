@@ -81,11 +81,11 @@ def _history(
 
 def _verdict(result: Result) -> ReleaseVerdict:
     target, verdict = result.target, result.verdict
-    decisive = _decisive(result)
-    if decisive is not None:
-        return ReleaseVerdict(
-            target.release, verdict, decisive.rule, unnamed(decisive.message, target)
-        )
+    found = _decisive(result) or next((d for d in result.diagnostics if d.severity != "info"), None)
+    if found is not None:
+        severity = found.severity if found.effect == "none" else None
+        reason = unnamed(found.message, target)
+        return ReleaseVerdict(target.release, verdict, found.rule, reason, severity)
     error = result.load.error if result.load is not None else None
     # A rule that was left out has no finding, but the runtime raises all the same.
     reason = f"{error.type}: {error.message}" if error is not None else ""
@@ -97,4 +97,4 @@ def _decisive(result: Result) -> Diagnostic | None:
         for diagnostic in result.diagnostics:
             if diagnostic.effect == effect:
                 return diagnostic
-    return next((d for d in result.diagnostics if d.severity != "info"), None)
+    return None

@@ -96,12 +96,13 @@ def _table(runtime: RuntimeVerdicts, rows: Sequence[Sequence[ReleaseVerdict]], n
     def body() -> Iterator[Markup]:
         for row, group in enumerate(rows):
             first = group[0]
+            beside = tag("span", first.severity, class_=f"badge {first.severity}")
             rule = tag("b", first.rule, " ") if first.rule else None
             yield tag(
                 "tr",
                 tag("th", span([r.release for r in group]), scope="row"),
                 tag("td", pill(first.verdict)),
-                tag("td", rule, prose(first.reason)),
+                tag("td", beside if first.severity else None, rule, prose(first.reason)),
                 id=f"{name}-{row}",
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from eagle3_lint.coverage import Coverage
+from eagle3_lint.diagnostic import Severity
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
 from eagle3_lint.report.model import Verdict
@@ -16,12 +17,14 @@ class ReleaseVerdict:
     Attributes:
         rule, reason: the finding that decides the verdict, else the first that is no mere
             information; the message does not name the release, so that neighbours can agree.
+        severity: of that finding, where it does not decide the verdict.
     """
 
     release: str
     verdict: Verdict
     rule: str | None = None
     reason: str = ""
+    severity: Severity | None = None
 
 
 @frozen

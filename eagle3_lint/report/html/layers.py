@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from eagle3_lint.frozen import frozen
-from eagle3_lint.report.html.groups import Group, grouped
+from eagle3_lint.report.html.groups import Group
 from eagle3_lint.report.html.markup import Markup, joined, lines, short, tag
 from eagle3_lint.report.model import AuxReport, CheckpointReport, Result
 
@@ -17,7 +17,7 @@ from eagle3_lint.report.model import AuxReport, CheckpointReport, Result
 _MOST_LAYERS = 300
 #: Room left and right of the boxes, in hundredths of the width, which is the unit of every x here.
 _ROOM = 3.0
-_TICKS, _BOXES, _LANE, _LABEL = 16, 16, 46, 60
+_TICKS, _BOXES, _LANE, _LABEL = 16, 16, 50, 60
 #: Marks closer than this share a label.
 _CLOSE = 7.0
 _READ_FROM = {
@@ -26,7 +26,7 @@ _READ_FROM = {
 _BASIS = {
     "user": "as the user says",
     "producer": "by the producer's convention",
-    "default": "by what trainers take",
+    "default": "the usual choice of trainers",
     "ambiguous": "not known: the ids can be read both ways",
 }
 
@@ -59,7 +59,7 @@ def layer_diagram(checkpoint: CheckpointReport, layers: int | None, name: str) -
     aux = shown[0].aux if shown else None
     if aux is None:
         return tag("p", "No target says which aux states it feeds.")
-    rows = [(g, g.first.aux) for g in grouped_by_states(shown)]
+    rows = [(g, g.first.aux) for g in _by_states(shown)]
     if layers is None or not 0 < layers <= _MOST_LAYERS:
         why = "are not known" if layers is None else f"are {layers:,}, which is no picture"
         picture = tag("p", f"The layers of the target model {why}.", class_="quiet")
@@ -68,7 +68,7 @@ def layer_diagram(checkpoint: CheckpointReport, layers: int | None, name: str) -
     return lines(picture, _table(aux, rows))
 
 
-def grouped_by_states(results: Sequence[Result]) -> Iterator[Group]:
+def _by_states(results: Sequence[Result]) -> Iterator[Group]:
     """Neighbouring targets that feed the same states, read from the same place."""
     for _, found in groupby(results, key=_feeds):
         yield Group(tuple(found))
@@ -101,17 +101,18 @@ def _figure(
     axis: Axis,
     name: str,
 ) -> Markup:
-    lanes = [("trained on", trained), *((g.label, a.states if a else None) for g, a in rows)]
+    fed = [(g.label, a.states if a else None, trained) for g, a in rows]
+    lanes = [("trained on", trained, None), *fed]
     height = _TICKS + _BOXES + _LANE * len(lanes) + 6
-    words = "; ".join(f"{label}: {_listed(states)}" for label, states in lanes)
+    words = "; ".join(f"{label}: {_listed(states)}" for label, states, _ in lanes)
     parts = (
         tag("title", f"Aux states along {axis.layers} layers", id=f"{name}-title"),
         tag("desc", words, id=f"{name}-desc"),
         joined(_boxes(axis)),
         joined(_guides(trained or (), axis, height)),
         *(
-            _lane(label, states, trained, axis, _TICKS + _BOXES + _LANE * row)
-            for row, (label, states) in enumerate(lanes)
+            _lane(*lane, axis, _TICKS + _BOXES + _LANE * row, "trained" if row == 0 else "unsure")
+            for row, lane in enumerate(lanes)
         ),
     )
     picture = tag(
@@ -123,14 +124,20 @@ def _figure(
         role="img",
         aria_labelledby=f"{name}-title {name}-desc",
     )
+    keys = (
+        (_key("unsure", "fed; what was trained on is not known"),)
+        if trained is None
+        else (
+            _key("trained", "trained on"),
+            _key("hit", "fed, and trained on"),
+            _key("miss", "fed, never trained on"),
+        )
+    )
     caption = tag(
         "figcaption",
-        f"Boxes are the {axis.layers} layers of the target model. Aux state k is the residual stream"
-        " after k layers, so its mark stands between box k − 1 and box k. ",
-        _key("trained", "trained on"),
-        _key("hit", "fed and trained on"),
-        _key("miss", "fed, never trained on"),
-        _key("unsure", "fed, training not known") if trained is None else None,
+        tag("p", *keys),
+        f"Boxes are the {axis.layers} layers of the target model. Aux state k is the residual"
+        " stream after k layers, so its mark stands between box k − 1 and box k.",
     )
     return tag("figure", picture, caption)
 
@@ -176,28 +183,29 @@ def _drawn(states: Sequence[int], axis: Axis) -> list[int]:
 
 
 def _lane(
-    label: str, states: States | None, trained: States | None, axis: Axis, top: int
+    label: str, states: States | None, trained: States | None, axis: Axis, top: int, alone: str
 ) -> Markup:
-    """A label, and below it the marks with their numbers."""
+    """A label, and below it the marks with their numbers.
+
+    Args:
+        trained: what to hold the states against; None for the kind of mark that ``alone`` says.
+    """
     drawn = _drawn(states or (), axis)
     beyond = [s for s in states or () if s not in drawn]
     words = short(label, _LABEL) + ("" if states is not None else ": not known")
     words += f", and no such state: {_listed(beyond)}" if beyond else ""
     track = top + 28
+    kinds = (_kind(s, trained) if trained is not None else alone for s in drawn)
     left, right = _percent(axis.edge(0)), _percent(axis.edge(axis.layers))
     return lines(
-        tag("text", words, class_="lane", x="0", y=top + 15),
+        tag("text", words, class_="lane", x=_percent(_ROOM), y=top + 15),
         tag("line", class_="track", x1=left, x2=right, y1=track, y2=track),
-        *(_mark(state, _kind(label, state, trained), axis, track) for state in drawn),
+        *(_mark(state, kind, axis, track) for state, kind in zip(drawn, kinds, strict=True)),
         *_numbers(drawn, axis, track + 17),
     )
 
 
-def _kind(label: str, state: int, trained: States | None) -> str:
-    if label == "trained on":
-        return "trained"
-    if trained is None:
-        return "unsure"
+def _kind(state: int, trained: States) -> str:
     return "hit" if state in trained else "miss"
 
 
@@ -223,7 +231,7 @@ def _shape(kind: str) -> Markup:
         "unsure": "M-5 0H5M0-5V5",
     }
     if kind == "hit":
-        return tag("circle", class_="state hit", r=5)
+        return tag("circle", class_="state hit", r=6)
     return tag("path", class_=f"state {kind}", d=paths[kind])
 
 
@@ -272,6 +280,3 @@ def _table(aux: AuxReport, rows: Sequence[tuple[Group, AuxReport | None]]) -> Ma
         class_="aux",
     )
     return lines(trained, table)
-
-
-__all__ = ["Axis", "grouped", "layer_diagram"]

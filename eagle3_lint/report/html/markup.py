@@ -37,7 +37,7 @@ def joined(parts: Iterable[str | None], between: str = "") -> Markup:
     return Markup(text(between).join(text(part) for part in parts if part is not None))
 
 
-def tag(name: str, *children: str | None, **attributes: object) -> Markup:
+def tag(element: str, /, *children: str | None, **attributes: object) -> Markup:
     """An element.
 
     Args:
@@ -51,10 +51,10 @@ def tag(name: str, *children: str | None, **attributes: object) -> Markup:
             continue
         spelled = key.rstrip("_").replace("_", "-")
         said.append(f' {spelled}="{text(spelled if value is True else value)}"')
-    opened = f"<{name}{''.join(said)}"
-    if name in _EMPTY and not children:
+    opened = f"<{element}{''.join(said)}"
+    if element in _EMPTY and not children:
         return Markup(f"{opened} />")
-    return Markup(f"{opened}>{joined(children)}</{name}>")
+    return Markup(f"{opened}>{joined(children)}</{element}>")
 
 
 def prose(message: str) -> Markup:

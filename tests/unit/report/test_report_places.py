@@ -156,6 +156,7 @@ def test_what_differs_has_another_fingerprint() -> None:
         one(replace(found, where=(replace(place, file="model-2.safetensors"),))),
         one(replace(found, where=(place, replace(place, tensor="b")))),
         one(replace(found, where=(Place("config.json", pointer="/a"),))),
+        one(replace(found, where=(Place("config.json", pointer="/b"),))),
         one(replace(found, where=())),
         report(result(found, runtime="vllm")),
         report(result(found, release="0.5.10")),
@@ -164,6 +165,12 @@ def test_what_differs_has_another_fingerprint() -> None:
         one(found, "/repository/b/draft"),
     ]
     assert len({fingerprints(r)[0] for r in reports}) == len(reports)
+
+
+def test_the_order_of_the_places_does_not_matter() -> None:
+    places = [Place("model.safetensors", tensor=name) for name in ("a", "b")]
+    forth, back = diagnostic("m", *places), diagnostic("m", *reversed(places))
+    assert fingerprints(one(forth)) == fingerprints(one(back))
 
 
 def test_equal_findings_are_counted() -> None:

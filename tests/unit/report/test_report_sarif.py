@@ -368,6 +368,10 @@ def test_a_draft_without_its_text_has_no_fix() -> None:
     found = diagnostic(fix=safe(Edit.set_config("/last", 1)))
     assert "fixes" not in only(found)
     assert "fixes" in only(found, configs={"/repository/a": CONFIG})
+    # Somebody else wrote the file meanwhile.
+    inside = diagnostic(fix=safe(Edit.set_config("/eagle_config/a", 1)))
+    for text in ('{"eagle_config": 1}', "{", ""):
+        assert "fixes" not in only(inside, configs={"/repository/a": text})
 
 
 def test_a_real_fix_mends_the_draft(tmp_path: Path) -> None:
