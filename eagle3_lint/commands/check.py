@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from eagle3_lint.commands.options import Asked, shared, style, write
@@ -17,11 +15,11 @@ def check(paths: tuple[str, ...], form: str, asked: Asked) -> None:
     """Say what each target would do with the draft at PATH."""
     reports = [asked.check(path) for path in paths]
     whole = Report(tuple(c for report in reports for c in report.checkpoints))
-    if form == "json":
-        text = json.dumps(whole.to_json(), indent=2, ensure_ascii=False) + "\n"
-    else:
+    if form == "text":
         from eagle3_lint.report.text import render
 
         text = render(whole, style(asked.output))
+    else:
+        text = asked.render(whole, form)
     write(text, asked.output)
     click.get_current_context().exit(1 if whole.fails(asked.fail_on) else 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from eagle3_lint.commands.options import Asked, shared, style, write
@@ -19,11 +17,11 @@ def matrix(paths: tuple[str, ...], form: str, asked: Asked) -> None:
     targets = [f"{t.runtime}=={t.release}" for t in every(asked.rules)]
     reports = [asked.check(path, targets) for path in paths]
     whole = Report(tuple(c for report in reports for c in report.checkpoints))
-    if form == "json":
-        text = json.dumps(whole.to_json(), indent=2, ensure_ascii=False) + "\n"
-    else:
+    if form == "text":
         from eagle3_lint.report.text import matrix as draw
 
         text = "\n".join(draw(c, style(asked.output)) for c in whole.checkpoints)
+    else:
+        text = asked.render(whole, form)
     write(text, asked.output)
     click.get_current_context().exit(1 if whole.fails(asked.fail_on) else 0)

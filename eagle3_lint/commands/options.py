@@ -116,6 +116,12 @@ class Asked:
             runner=self.runner,
         )
 
+    def render(self, report: Report, form: str) -> str:
+        """The report in a form other than text."""
+        from eagle3_lint.report.formats import Setting, render_as
+
+        return render_as(form, report, Setting(self.fail_on, self.rules))
+
     def fix(self, path: str, **how: Any) -> FixResult:
         """Fix one path; ``how`` goes to :func:`eagle3_lint.fix`."""
         from eagle3_lint.fixing import fix
@@ -183,8 +189,9 @@ _REPORT = (
                  help="Check the server's command too: a script that holds it, or itself."),
     click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Write the report there."),
-    click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
-                 show_default=True, help="How to print the report."),
+    click.option("--format", "form",
+                 type=click.Choice(["text", "json", "sarif", "github", "gitlab", "junit"]),
+                 default="text", show_default=True, help="How to print the report."),
 )  # fmt: skip
 
 

@@ -262,9 +262,9 @@ def _table(aux: AuxReport, rows: Sequence[tuple[Group, AuxReport | None]]) -> Ma
                 _listed(found.states),
                 _same(found.states, found.trained_on),
             )
-            yield tag(
-                "tr", tag("th", group.label, scope="row"), *(tag("td", cell) for cell in cells)
-            )
+            # Where there is no room for columns, each value has its label beside it.
+            values = (tag("td", c, data_label=h) for c, h in zip(cells, heads[1:], strict=True))
+            yield tag("tr", tag("th", group.label, scope="row"), *values)
 
     heads = ("Target", "Ids", "Read", "Aux states fed", "As trained")
     trained = tag(
