@@ -100,20 +100,29 @@ def _load(result: Result) -> str:
     return f"{load.draft_class} {how}"
 
 
+def printable(text: str) -> str:
+    """Text without what a terminal would act on: names in a file can hold anything."""
+    if text.isprintable():
+        return text
+    from eagle3_lint.report.places import visible
+
+    return visible(text.replace("\n", "\\n"))
+
+
 def diagnostic_lines(diagnostic: Diagnostic, style: Style) -> Iterator[str]:
     """A diagnostic as lines of text."""
     label = style.paint(f"{diagnostic.severity}[{diagnostic.rule}]", diagnostic.severity)
-    first, *rest = style.wrap(f"{diagnostic.severity}[{diagnostic.rule}] {diagnostic.message}",
-                              "", "  ")  # fmt: skip
+    text = printable(f"{diagnostic.severity}[{diagnostic.rule}] {diagnostic.message}")
+    first, *rest = style.wrap(text, "", "  ")
     # Painted after wrapping: escape codes have no width.
     yield first.replace(f"{diagnostic.severity}[{diagnostic.rule}]", label, 1)
     yield from rest
     for line in _places(diagnostic.where):
-        yield f"  --> {line}"
+        yield f"  --> {printable(line)}"
     if diagnostic.source:
         yield from style.wrap(f"source: {diagnostic.source}", "    ", "      ")
     if diagnostic.fix is not None:
-        text = f"{diagnostic.fix.applicability} fix: {diagnostic.fix.title}"
+        text = printable(f"{diagnostic.fix.applicability} fix: {diagnostic.fix.title}")
         yield from style.wrap(text, "    ", "      ")
 
 

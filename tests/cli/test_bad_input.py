@@ -226,3 +226,11 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     command = f"{sys.executable} -m eagle3_lint.cli matrix {draft} | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert "Traceback" not in done.stderr
+
+
+def test_a_name_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    tensors = {**llama_tensors(), "evil\x1b[2J\nname.weight": ("BF16", (64,))}
+    draft = write_draft(tmp_path / "draft", llama_config(), tensors)
+    ran = CliRunner().invoke(main, ["check", str(draft), "-t", "sglang==0.5.9"])
+    assert "\x1b" not in ran.output
+    assert "\\x1b[2J" in ran.output
