@@ -88,7 +88,11 @@ def _in_range(text: str, runtime: str, wanted: str, releases: Sequence[str]) -> 
         raise InputError(
             f"target {text!r}: {wanted!r} is no release range (PEP 440, such as >=0.5.9,<0.5.12)"
         ) from None
-    found = [Target(runtime, release) for release in releases if release in specifier]
+    found = [
+        Target(runtime, release)
+        for release in releases
+        if specifier.contains(release, prereleases=True)
+    ]
     if not found:
         raise InputError(
             f"target {text!r}: no known release lies in that range; "

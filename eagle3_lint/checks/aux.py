@@ -41,6 +41,8 @@ def _values(subject: Subject) -> dict[str, object]:
         "ids": listed(trained.ids) if trained.ids else "none",
         "fed": listed(fed.states or ()),
         "trained": listed(trained.states or ()),
+        "option": subject.release.aux.get("option", ""),
+        "option_ids": listed(tuple(s - 1 for s in trained.states or ())),
         "read": {
             "nested": f"it reads its ids {listed(fed.ids)} in eagle_config",
             "top": f"it reads its ids {listed(fed.ids)} at top level",
@@ -90,6 +92,9 @@ def _differ(subject: Subject) -> Iterator[Finding]:
     variant = "message" if subject.fed.ids or not subject.trained.ids else "unread"
     if not subject.trained.sure:
         variant = "producer"
+    # An option names layers by their outputs, so that the embedding (state 0) cannot be asked for.
+    if subject.release.aux.get("option") and min(trained) > 0:
+        variant = "option" if subject.trained.sure else "option-producer"
     yield Finding(
         "E3L301", _values(subject), where, source, _spelled(subject, trained), variant=variant
     )

@@ -32,8 +32,8 @@ class Eagle3LintCallback(TrainerCallback):  # type: ignore[misc]
 
     ``on_save`` looks at ``checkpoint-<step>`` in ``args.output_dir``. ``on_train_end`` looks at
     ``args.output_dir`` itself or, where that holds no config.json, at the checkpoint of the last
-    step. What ``trainer.save_model()`` writes after ``trainer.train()`` is not there by then:
-    :func:`eagle3_lint.gate` can follow it.
+    step; it has nothing to do when ``on_save`` saw that step. What ``trainer.save_model()`` writes
+    after ``trainer.train()`` is not there by then: :func:`eagle3_lint.gate` can follow it.
 
     The Trainer calls this on every rank; rank 0 does the work and all ranks fail alike.
     """
@@ -63,17 +63,19 @@ class Eagle3LintCallback(TrainerCallback):  # type: ignore[misc]
         if on not in _ON:
             raise InputError(f"on={on!r}: it is one of {', '.join(map(repr, _ON))}")
         self._on, self._export, self._fail = on, export, fail
+        self._seen: int | None = None  # the step that was saved last, the same on every rank
         self._how: dict[str, Any] = {"fail_on": "error", **options}
         self._how |= {"targets": tuple(targets), "target_model": target_model}
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called when a checkpoint is complete."""
         if self._on != "end":
+            self._seen = state.global_step
             self._gate(lambda: _checkpoint(args, state), state)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called at the end of ``trainer.train()``."""
-        if self._on != "save":
+        if self._on != "save" and self._seen != state.global_step:
             self._gate(lambda: _last(args, state), state)
 
     def _gate(self, find: Callable[[], Path], state: Any) -> None:

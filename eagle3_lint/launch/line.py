@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from eagle3_lint.frozen import frozen
@@ -25,6 +26,8 @@ class Wanted:
             starting.
         runner: the model runner that was asked for.
         parallel: the draft proposes all tokens at once.
+        layers: the layers whose outputs the draft was trained on, for a runtime that is told so on
+            its command line and would take others.
     """
 
     model: str
@@ -36,6 +39,7 @@ class Wanted:
     theirs: int | None = None
     runner: str | None = None
     parallel: bool = False
+    layers: tuple[int, ...] | None = None
 
 
 @frozen
@@ -46,11 +50,13 @@ class Line:
         env: environment variables that it sets.
         words: program and arguments, as ``argv`` has them.
         notes: why something is in it that is not in every one.
+        files: name → content of files that the command reads.
     """
 
     env: Mapping[str, str]
     words: tuple[str, ...]
     notes: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def quantised(config: Mapping[str, object]) -> bool:
@@ -69,14 +75,28 @@ def write_line(release: LaunchRelease, wanted: Wanted) -> Line:
     table: dict[str, Any] = dict(line.get("speculation", {}))
     for add in added:
         table.update(add.get("speculation", {}))
-    filled = {k: fill(v, values) if isinstance(v, str) else v for k, v in table.items()}
+    filled = {k: _value(v, values) for k, v in table.items()}
     values["speculation"] = json.dumps(filled, ensure_ascii=False)
+    values["file"] = line.get("file")
+    files = {}
+    if "file" in line:
+        held = json.dumps({line["holds"]: filled}, ensure_ascii=False, indent=2)
+        files[line["file"]] = held + "\n"
     words = [word for part in (line, *added) for word in part.get("words", ())]
     return Line(
         env=env,
         words=tuple(_filled(word, values) for word in words),
         notes=tuple(_note(add, values) for add in added),
+        files=files,
     )
+
+
+def _value(value: Any, values: Mapping[str, object]) -> Any:
+    """A value of the speculation; a list is put in as one."""
+    if not isinstance(value, str):
+        return value
+    held = values.get(value[1:-1]) if value.startswith("{") else None
+    return list(held) if isinstance(held, tuple) else fill(value, values)
 
 
 def _applies(when: str, wanted: Wanted) -> bool:
@@ -88,6 +108,7 @@ def _applies(when: str, wanted: Wanted) -> bool:
         "context": wanted.positions is not None,
         "runner": wanted.runner is not None,
         "parallel": wanted.parallel,
+        "layers": wanted.layers is not None,
     }[when]
 
 
@@ -99,6 +120,7 @@ def _values(release: LaunchRelease, wanted: Wanted) -> dict[str, object]:
         "dtype": wanted.dtype,
         "positions": wanted.positions,
         "theirs": wanted.theirs,
+        "layers": wanted.layers,
         "runner": runners["values"].get(wanted.runner) if runners is not None else None,
     }
 

@@ -25,6 +25,7 @@ def render_json(path: str, servings: Sequence[Serving]) -> str:
                 "verdict": s.result.verdict,
                 "env": dict(s.line.env),
                 "argv": list(s.line.words),
+                **({"files": dict(s.line.files)} if s.line.files else {}),
                 "notes": list(s.line.notes),
             }
             for s in servings
@@ -42,6 +43,8 @@ def _block(serving: Serving, width: int) -> Iterator[str]:
     yield f"# {serving.result.target}: {serving.result.verdict}"
     for note in serving.line.notes:
         yield f"# {note}"
+    for name, content in serving.line.files.items():
+        yield f"cat > {shlex.quote(name)} <<'EOF'\n{content}EOF"
     yield shell(serving.line, width)
 
 

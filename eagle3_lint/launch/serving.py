@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from eagle3_lint.checks.subject import Subject
@@ -61,10 +62,12 @@ def _serve(examiner: Examiner, target: Target, model: str) -> Serving:
         theirs=short[1] if short is not None else None,
         runner=question.runner if runners else None,
         parallel=facts.config.get("speculators_model_type") == "peagle",
+        layers=_layers(subject) if subject is not None else None,
     )
     line = write_line(statements, wanted)
     notes = [*line.notes, *_notes(examiner, subject, model)]
-    return Serving(examiner.examine(target, spans=False), Line(line.env, line.words, tuple(notes)))
+    told = replace(line, notes=tuple(notes))
+    return Serving(examiner.examine(target, spans=False), told)
 
 
 def _notes(examiner: Examiner, subject: Subject | None, model: str) -> list[str]:
@@ -81,6 +84,14 @@ def _notes(examiner: Examiner, subject: Subject | None, model: str) -> list[str]
     if asked is not None and (subject is None or not subject.release.runners):
         notes.append(f"--runner {asked}: this release has one model runner")
     return notes
+
+
+def _layers(subject: Subject) -> tuple[int, ...] | None:
+    """The layers to capture, where an option names them and the default would be others."""
+    trained = subject.trained.states
+    if "option" not in subject.release.aux or not trained or trained == subject.fed.states:
+        return None
+    return tuple(state - 1 for state in trained) if min(trained) > 0 else None
 
 
 def _short(subject: Subject) -> tuple[int, int] | None:

@@ -97,6 +97,7 @@ def launch_file(runtime: str, rules: Path | None = None) -> LaunchFile:
 
 @cache
 def launch_runtimes(rules: Path | None = None) -> tuple[str, ...]:
-    """Names of the runtimes whose command lines are known, sorted."""
+    """Names of the runtimes whose command lines can be read, not only written, sorted."""
     folder = (rules_folder() if rules is None else rules) / "launch"
-    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
+    names = sorted(path.stem for path in folder.glob("*.toml"))
+    return tuple(name for name in names if "command" in launch_file(name, rules).raw)

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eagle3_lint.cli import main
-from tests.drafts import llama_config, llama_tensors, write_draft
+from tests.drafts import llama_config, llama_tensors, write_case, write_draft
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 sys.path.insert(0, str(FIXTURES / "build"))
@@ -197,3 +197,31 @@ def test_the_other_runtime_was_asked_for(kimi: Path) -> None:
     result = run("check", str(kimi), "-t", "sglang", "--launch", "vllm serve m")
     assert result.exit_code == 2
     assert "it starts vllm, and sglang 0.5.23 was asked for" in result.stderr
+
+
+def test_layers_that_an_option_names_stand_in_a_file_beside_the_command(tmp_path: Path) -> None:
+    target = tmp_path / "target" / "config.json"
+    target.parent.mkdir()
+    target.write_text(
+        json.dumps(
+            {
+                "architectures": ["LlamaForCausalLM"],
+                "model_type": "llama",
+                "hidden_size": 64,
+                "num_hidden_layers": 32,
+                "vocab_size": 1000,
+            }
+        )
+    )
+    draft = write_case({"base": "llama"}, tmp_path / "draft")
+    words = ["launch", str(draft), "-t", "tensorrt-llm", "-m", str(target)]
+    ran = CliRunner().invoke(main, [*words, "--trained-on", "9,21,32", "--format", "json"])
+    [command] = json.loads(ran.stdout)["commands"]
+    held = json.loads(command["files"]["eagle3.yaml"])["speculative_config"]
+    # Aux state k is the output of layer k - 1.
+    assert held["eagle3_layers_to_capture"] == [8, 20, 31]
+    assert held["speculative_model"] == str(draft)
+    assert command["argv"][-1] == "eagle3.yaml"
+    ran = CliRunner().invoke(main, [*words, "--format", "json"])
+    [command] = json.loads(ran.stdout)["commands"]
+    assert "eagle3_layers_to_capture" not in command["files"]["eagle3.yaml"], "the default"

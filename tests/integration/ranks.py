@@ -1,6 +1,7 @@
 """One rank of a training that gates drafts: ``python -m tests.integration.ranks OUT DRAFT...``.
 
-Writes what each gate returned or raised to ``OUT/<rank>.json``, then raises the last error again.
+Writes what each gate returned or raised, and how long the longest took, to ``OUT/<rank>.json``, then
+raises the last error again.
 A word in the place of a draft makes the check on rank 0 fail in a way of its own. ``RENDEZVOUS``
 is a file by which ranks find each other; without it, torchrun has said how.
 """
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -76,11 +78,13 @@ def main(out: str, *drafts: str) -> None:
         how = {}
     dist.init_process_group("gloo", timeout=timedelta(seconds=60), **how)
     rank = dist.get_rank()
-    told, last = [], None
+    told, last, longest = [], None, 0.0
     for draft in drafts:
+        begun = time.monotonic()
         words, last = gated(draft, rank)
         told.append(words)
-    Path(out, f"{rank}.json").write_text(json.dumps(told))
+        longest = max(longest, time.monotonic() - begun)
+    Path(out, f"{rank}.json").write_text(json.dumps({"told": told, "longest": longest}))
     # The group is as it was: the ranks still meet in the same operation.
     if last is None:
         number = torch.ones(1)

@@ -68,6 +68,14 @@ def fixed(draft: Path, targets: tuple[str, ...]) -> FixResult | None:
         return None
 
 
+def comparable(report: dict[str, Any]) -> dict[str, Any]:
+    """A report without who says what the draft was trained on: a configuration that was given
+    another form no longer shows its producer, and says the same itself."""
+    for result in report["checkpoints"][0]["results"]:
+        result["aux"] = {k: v for k, v in (result["aux"] or {}).items() if k != "basis"}
+    return report
+
+
 @pytest.mark.parametrize(("case", "targets"), CASES)
 def test_fix_check_fix_undo(case: Case, targets: tuple[str, ...], tmp_path: Path) -> None:
     draft = write(case, tmp_path / "draft")
@@ -81,7 +89,7 @@ def test_fix_check_fix_undo(case: Case, targets: tuple[str, ...], tmp_path: Path
         assert picture(draft) == before
         return
     after = check(draft, targets)
-    assert after.to_json() == result.after.to_json()
+    assert comparable(after.to_json()) == comparable(result.after.to_json())
     if len(targets) == 1:
         # Several can ask for what contradicts.
         _promised(result.after.to_json())

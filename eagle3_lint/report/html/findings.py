@@ -16,6 +16,7 @@ from eagle3_lint.report.html.markup import (
     folded,
     joined,
     lines,
+    named,
     prose,
     short,
     tag,
@@ -86,7 +87,7 @@ def _names(names: Sequence[str]) -> Markup:
     """Names below each other; of very many only the first."""
     left = len(names) - _NAMES
     more = tag("li", f"and {left:,} more") if left > 0 else None
-    return tag("ul", *(tag("li", tag("code", n)) for n in names[:_NAMES]), more, class_="names")
+    return tag("ul", *(tag("li", named(n)) for n in names[:_NAMES]), more, class_="names")
 
 
 # -- a finding ----------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ def _place(place: Place) -> Markup:
     return tag(
         "li",
         tag("span", place.file + line, class_="file"),
-        joined((" ", tag("code", what))) if what else None,
+        joined((" ", named(what))) if what else None,
     )
 
 

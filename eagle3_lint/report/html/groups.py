@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from eagle3_lint.diagnostic import Fix
 from eagle3_lint.frozen import frozen
 from eagle3_lint.report.model import Result, TargetReport
 
@@ -55,7 +56,17 @@ def grouped(results: Iterable[Result]) -> tuple[Group, ...]:
     return tuple(Group(tuple(found)) for _, found in groupby(results, key=_told))
 
 
-def _told(result: Result) -> tuple[str, ...]:
+def _told(result: Result) -> tuple[object, ...]:
+    """What is said of a result, but for its release. Sources are not touched: they name one too."""
     target = result.target
-    same = (result.verdict, result.load, result.aux, result.diagnostics, result.loads_in)
-    return target.runtime, str(target.model), str(target.sources), unnamed(repr(same), target)
+    findings = tuple(
+        (d.rule, d.severity, unnamed(d.message, target), d.where, d.source, _mended(d.fix, target))
+        for d in result.diagnostics
+    )
+    whose = (target.runtime, target.model, target.sources)
+    return (*whose, result.verdict, result.load, result.aux, result.loads_in, findings)
+
+
+def _mended(fix: Fix | None, target: TargetReport) -> tuple[object, ...] | None:
+    # An edit's value may be a list, which has no hash but an equal.
+    return None if fix is None else (unnamed(fix.title, target), fix.applicability, fix.edits)

@@ -16,6 +16,7 @@ _EMPTY = frozenset(("br", "circle", "hr", "line", "link", "meta", "path", "rect"
 #: Marks that turn the direction of text around, by which a name could look like another one.
 _TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _CODE = re.compile("`([^`]+)`")
+_LONGEST = 300
 
 
 class Markup(str):
@@ -76,6 +77,11 @@ def folded(summary: str, *children: str | None, **attributes: object) -> Markup:
 def counted(count: int, word: str) -> str:
     """``1 tensor``, ``2 tensors``."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def named(name: str) -> Markup:
+    """A name out of a file, of which only the first hundreds of characters are shown."""
+    return tag("code", short(name, _LONGEST))
 
 
 def short(value: str, most: int) -> str:

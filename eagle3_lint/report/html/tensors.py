@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from eagle3_lint.facts import Facts
 from eagle3_lint.report.html.groups import Group
-from eagle3_lint.report.html.markup import Markup, counted, joined, lines, tag
+from eagle3_lint.report.html.markup import Markup, counted, joined, lines, named, tag
 from eagle3_lint.report.inspection import role_of
 
 #: Rows that are shown; a draft has some twenty tensors, a whole model thousands.
@@ -86,7 +86,7 @@ def _tensors(facts: Facts, fates: Mapping[str, list[str]]) -> Markup:
                 tag(
                     "th",
                     tag("span", role or "no role", class_="role"),
-                    tag("span", tag("code", tensor.name), class_="called"),
+                    tag("span", named(tensor.name), class_="called"),
                     tag("span", fate, class_="fate") if fate else None,
                     scope="row",
                 ),
