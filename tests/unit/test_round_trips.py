@@ -91,6 +91,22 @@ def unreported(before: DraftSpec, after: DraftSpec, told: list[str]) -> list[str
     ]
 
 
+@pytest.mark.parametrize("folder", sorted(p.parent for p in FIXTURES.glob("*/fixture.json")))
+def test_the_producer_is_recognised(folder: Path) -> None:
+    if (
+        not any(folder.glob(pattern) for pattern in ("*.safetensors", "*.bin"))
+        or (folder / "header.bin").is_file()
+    ):
+        pytest.skip("no weights before they are materialised")
+    if list(folder.glob("*.bin")):
+        pytest.importorskip("torch")
+    written_by = json.loads((folder / "fixture.json").read_text())["producer"].lower()
+    found = recognise(read_draft(folder))
+    assert found.name in written_by
+    if found.version is not None:
+        assert found.version in folder.name or folder.name == "torchspec-pruned"
+
+
 @pytest.mark.parametrize("name", DRAFTS)
 def test_there_and_back(name: str, tmp_path: Path, target: str) -> None:
     draft = copied(name, tmp_path)
