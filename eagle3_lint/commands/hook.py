@@ -1,4 +1,4 @@
-"""Which drafts changed files belong to, for a hook that is given their names (``--skip-others``)."""
+"""Which drafts changed files belong to, for a hook that is given names (``--skip-others``)."""
 
 from __future__ import annotations
 

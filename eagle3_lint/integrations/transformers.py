@@ -19,8 +19,9 @@ try:
     from transformers import TrainerCallback
 except ImportError as error:
     raise ImportError(
-        "eagle3_lint.integrations.transformers is for transformers' Trainer, and transformers cannot"
-        f" be imported here ({error}); without it, call eagle3_lint.gate(...) after the training"
+        "eagle3_lint.integrations.transformers is for transformers' Trainer, and transformers"
+        f" cannot be imported here ({error}); without it, eagle3_lint.gate(...) does the same after"
+        " a training"
     ) from error
 
 _log = logging.getLogger(__name__)

@@ -1,9 +1,9 @@
 """One rank of a training that gates drafts: ``python -m tests.integration.ranks OUT DRAFT...``.
 
-Writes what each gate returned or raised, and how long the longest took, to ``OUT/<rank>.json``, then
-raises the last error again.
-A word in the place of a draft makes the check on rank 0 fail in a way of its own. ``RENDEZVOUS``
-is a file by which ranks find each other; without it, torchrun has said how.
+Writes what each gate returned or raised, and how long the longest took, to ``OUT/<rank>.json``,
+then raises the last error again. A word in the place of a draft makes the check on rank 0 fail in a
+way of its own. ``RENDEZVOUS`` is a file by which ranks find each other; without it, torchrun has
+said how.
 """
 
 from __future__ import annotations

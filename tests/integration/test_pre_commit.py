@@ -1,7 +1,7 @@
 """The hooks of .pre-commit-hooks.yaml: what the file names is run, and, asked for, by pre-commit.
 
-``EAGLE3_LINT_PRE_COMMIT=VENV/bin/pre-commit`` runs the real program too, which installs this checkout
-into an environment of its own.
+``EAGLE3_LINT_PRE_COMMIT=VENV/bin/pre-commit`` runs the real program too, which installs this
+checkout into an environment of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from eagle3_lint.checking import read_draft
-from tests.drafts import llama_config, safetensors_bytes, write_case
+from tests.drafts import safetensors_bytes, write_case
 
 ROOT = Path(__file__).parents[2]
 HOOKS: dict[str, dict[str, Any]] = {
@@ -283,9 +283,9 @@ def test_fix_takes_one_path_without_it(tmp_path: Path) -> None:
 # -- the real program -----------------------------------------------------------------------------
 
 
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost")
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-c", "user.name=nobody", "-c", "user.email=nobody@localhost", *words]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def commit_all(folder: Path) -> None:
@@ -311,17 +311,20 @@ def hooks_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.skipif(REAL is None, reason="EAGLE3_LINT_PRE_COMMIT is not set")
 def test_pre_commit_itself(tmp_path: Path, hooks_repository: Path) -> None:
     assert REAL is not None
-    (tmp_path / "pyproject.toml").write_text('[tool.eagle3-lint]\ntargets = ["sglang==0.5.9"]\n')
+    hooks = [{"id": name, "args": list(OLD)} for name in HOOKS]
+    rev = git(hooks_repository, "rev-parse", "HEAD").strip()
+    config = {"repos": [{"repo": str(hooks_repository), "rev": rev, "hooks": hooks}]}
+    (tmp_path / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
     others(tmp_path / "others")
     write_case(GOOD, tmp_path / "drafts/good")
     write_case(BROKEN, tmp_path / "drafts/broken")
     git(tmp_path, "init", "-q")
     commit_all(tmp_path)
-    home = hooks_repository.parent / "home"  # both hooks share one environment
+    home = hooks_repository.parent / "home"
 
     def hook(name: str, *files: str) -> Ran:
         done = subprocess.run(
-            [REAL, "try-repo", str(hooks_repository), name, "--verbose", *files],
+            [REAL, "run", name, "--verbose", *files],
             cwd=tmp_path,
             env={**os.environ, "PRE_COMMIT_HOME": str(home)},
             capture_output=True,
@@ -348,10 +351,7 @@ def test_pre_commit_itself(tmp_path: Path, hooks_repository: Path) -> None:
     mended = hook("eagle3-lint-fix", *every)
     assert mended.code == 1, mended
     assert "files were modified by this hook" in mended.out
-    status = subprocess.run(
-        ["git", "status", "--porcelain"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert status.stdout == " M drafts/broken/model.safetensors\n"
+    assert git(tmp_path, "status", "--porcelain") == " M drafts/broken/model.safetensors\n"
     commit_all(tmp_path)
     for name in HOOKS:
         assert hook(name, *every).code == 0

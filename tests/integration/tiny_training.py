@@ -1,8 +1,8 @@
 """Real Trainers that train a draft of tests/drafts.py for two steps on the CPU.
 
 ``python -m tests.integration.tiny_training OUT RUNS``: RUNS is a JSON list of trainings (see
-:func:`train`), which take place in folders of OUT. ``OUT/told-<rank>.json`` gets what became of each.
-The last error is raised again.
+:func:`train`), which take place in folders of OUT. ``OUT/told-<rank>.json`` gets what became of
+each. The last error is raised again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Python that trains in tests: one with torch and transformers, beside this package's own needs.
+"""The Python that trains in tests: one with torch and transformers, beside what this package needs.
 
 ``EAGLE3_LINT_TRAINING_PYTHON`` names it; without that it is the one that runs the tests, and what
 it lacks is skipped.

@@ -27,7 +27,7 @@ _BASIS = {
     "user": "as the user says",
     "producer": "by the producer's convention",
     "default": "the usual choice of trainers",
-    "ambiguous": "not known: the ids can be read both ways",
+    "ambiguous": "as far as its ids say",
 }
 
 States = tuple[int, ...]
@@ -193,7 +193,7 @@ def _lane(
     drawn = _drawn(states or (), axis)
     beyond = [s for s in states or () if s not in drawn]
     words = short(label, _LABEL) + ("" if states is not None else ": not known")
-    words += f", and no such state: {_listed(beyond)}" if beyond else ""
+    words += f", and no such state: {short(_listed(beyond), _LABEL)}" if beyond else ""
     track = top + 28
     kinds = (_kind(s, trained) if trained is not None else alone for s in drawn)
     left, right = _percent(axis.edge(0)), _percent(axis.edge(axis.layers))
@@ -267,16 +267,19 @@ def _table(aux: AuxReport, rows: Sequence[tuple[Group, AuxReport | None]]) -> Ma
             yield tag("tr", tag("th", group.label, scope="row"), *values)
 
     heads = ("Target", "Ids", "Read", "Aux states fed", "As trained")
-    trained = tag(
-        "p",
-        "Trained on aux states ",
-        tag("b", _listed(aux.trained_on)),
-        f" ({_BASIS[aux.basis]}).",
-    )
     table = tag(
         "table",
         tag("thead", tag("tr", *(tag("th", h, scope="col") for h in heads))),
         tag("tbody", joined(body(), "\n")),
         class_="aux",
     )
-    return lines(trained, table)
+    return lines(_trained(aux), table)
+
+
+def _trained(aux: AuxReport) -> Markup:
+    if aux.trained_on is not None:
+        states = tag("b", _listed(aux.trained_on))
+        return tag("p", "Trained on aux states ", states, f" ({_BASIS[aux.basis]}).")
+    ambiguous = aux.basis == "ambiguous"
+    why = "the ids can be read both ways" if ambiguous else "the target model's layers are not"
+    return tag("p", f"Which aux states it was trained on is not known: {why}.")

@@ -10,7 +10,7 @@ MEANINGS: dict[Verdict, str] = {
     "serves": "as it was trained",
     "degraded": "starts, and accepts less than it was trained for",
     "broken": "starts, and accepts next to nothing",
-    "refused": "does not start",
+    "refused": "fails, at the start or on the first batch",
     "unknown": "no contract speaks of it",
 }
 #: Drawn in 16 by 16, in the colour of the text around.

@@ -18,10 +18,11 @@ from eagle3_lint.trained import NESTED
 from tests.drafts import write_case
 
 #: HTML 13.1.2: void elements have no end tag; SVG's may close themselves.
-VOID = frozenset(
-    "area base br col embed hr img input link meta source track wbr".split()
-)  # fmt: skip
-SVG = frozenset("svg symbol path use title desc rect line circle text".split())
+VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+    "wbr",
+))  # fmt: skip
+SVG = frozenset(("svg", "symbol", "path", "use", "title", "rect", "line", "circle", "text"))
 #: Text that would be markup, or look like other text, if it were put into a page as it is.
 HOSTILE = (
     "<script>window.hit=1</script>",
