@@ -48,6 +48,9 @@ def near_misses(subject: Subject) -> tuple[NearMiss, ...]:
     missing = _missing(subject)
     found: list[NearMiss] = []
     for tensor in dict.fromkeys(lost):
+        # A load is played for each pair, so what looks like nothing that is missing is left alone.
+        if not any(_likeness(tensor, name) >= _ALIKE for name in missing):
+            continue
         fitting = [name for name in missing if _better(subject, load, tensor, name)]
         alike = sorted(fitting, key=lambda name: _likeness(tensor, name), reverse=True)
         if alike and _likeness(tensor, alike[0]) >= _ALIKE:

@@ -13,13 +13,16 @@ from eagle3_lint.report.model import Report
 @shared
 def check(paths: tuple[str, ...], form: str, asked: Asked) -> None:
     """Say what each target would do with the draft at PATH."""
-    reports = [asked.check(path) for path in paths]
-    whole = Report(tuple(c for report in reports for c in report.checkpoints))
-    if form == "text":
-        from eagle3_lint.report.text import render
-
-        text = render(whole, style(asked.output))
+    if form == "html":
+        whole, text = asked.page(paths)
     else:
-        text = asked.render(whole, form)
+        reports = [asked.check(path) for path in paths]
+        whole = Report(tuple(c for report in reports for c in report.checkpoints))
+        if form == "text":
+            from eagle3_lint.report.text import render
+
+            text = render(whole, style(asked.output))
+        else:
+            text = asked.render(whole, form)
     write(text, asked.output)
     click.get_current_context().exit(1 if whole.fails(asked.fail_on) else 0)

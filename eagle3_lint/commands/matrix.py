@@ -15,13 +15,16 @@ from eagle3_lint.report.model import Report
 def matrix(paths: tuple[str, ...], form: str, asked: Asked) -> None:
     """Every known release of every runtime, one line each, neighbours that agree together."""
     targets = [f"{t.runtime}=={t.release}" for t in every(asked.rules)]
-    reports = [asked.check(path, targets) for path in paths]
-    whole = Report(tuple(c for report in reports for c in report.checkpoints))
-    if form == "text":
-        from eagle3_lint.report.text import matrix as draw
-
-        text = "\n".join(draw(c, style(asked.output)) for c in whole.checkpoints)
+    if form == "html":
+        whole, text = asked.page(paths, targets)
     else:
-        text = asked.render(whole, form)
+        reports = [asked.check(path, targets) for path in paths]
+        whole = Report(tuple(c for report in reports for c in report.checkpoints))
+        if form == "text":
+            from eagle3_lint.report.text import matrix as draw
+
+            text = "\n".join(draw(c, style(asked.output)) for c in whole.checkpoints)
+        else:
+            text = asked.render(whole, form)
     write(text, asked.output)
     click.get_current_context().exit(1 if whole.fails(asked.fail_on) else 0)

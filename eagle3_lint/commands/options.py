@@ -99,14 +99,16 @@ class Asked:
             launch=self.launch,
         )
 
-    def prepare(self, path: str) -> tuple[Facts, list[Target], Question]:
+    def prepare(
+        self, path: str, targets: Sequence[str] = ()
+    ) -> tuple[Facts, list[Target], Question]:
         """What a check of one path needs to know, for a command that does more with it."""
         from eagle3_lint.checking import prepare
 
         recovered(path)
         return prepare(
             path,
-            self.targets,
+            self.targets or targets,
             self.target_model,
             ids_mean=self.ids_mean,
             trained_on=self.trained_on,
@@ -114,7 +116,16 @@ class Asked:
             ignore=self.ignore,
             rules=self.rules,
             runner=self.runner,
+            launch=self.launch,
         )
+
+    def page(self, paths: Sequence[str], targets: Sequence[str] = ()) -> tuple[Report, str]:
+        """The report on some paths, and its page, which shows more than the report holds."""
+        from eagle3_lint.report.html.gather import checked
+        from eagle3_lint.report.html.page import render_html
+
+        report, inputs = checked(self.prepare(path, targets) for path in paths)
+        return report, render_html(report, inputs)
 
     def render(self, report: Report, form: str) -> str:
         """The report in a form other than text."""
@@ -190,7 +201,7 @@ _REPORT = (
     click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
                  help="Write the report there."),
     click.option("--format", "form",
-                 type=click.Choice(["text", "json", "sarif", "github", "gitlab", "junit"]),
+                 type=click.Choice(["text", "json", "html", "sarif", "github", "gitlab", "junit"]),
                  default="text", show_default=True, help="How to print the report."),
 )  # fmt: skip
 

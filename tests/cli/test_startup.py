@@ -25,7 +25,7 @@ def imported(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize("draft_kind", ["good", "bad"])
-@pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "gitlab", "junit"])
+@pytest.mark.parametrize("form", ["text", "json", "html", "sarif", "github", "gitlab", "junit"])
 def test_check_imports_nothing_heavy(tmp_path: Path, draft_kind: str, form: str) -> None:
     layer = "midlayer." if draft_kind == "good" else "layers.0."
     draft = write_draft(tmp_path, llama_config(), llama_tensors(layer))

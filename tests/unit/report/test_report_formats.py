@@ -38,7 +38,7 @@ def run(form: str, *arguments: str, command: str = "check") -> Result:
 def test_the_option_knows_every_form() -> None:
     [option] = [p for p in check.params if p.name == "form"]
     assert isinstance(option.type, Choice)
-    assert set(option.type.choices) == {"text", *FORMATS}
+    assert set(option.type.choices) == {"text", "html", *FORMATS}
 
 
 def count(form: str, text: str) -> int:
