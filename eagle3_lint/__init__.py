@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from eagle3_lint.fixing import FixResult as FixResult
     from eagle3_lint.fixing import fix as fix
     from eagle3_lint.fixing import undo as undo
+    from eagle3_lint.gating import GateError as GateError
+    from eagle3_lint.gating import gate as gate
     from eagle3_lint.report.model import Report as Report
 
-__all__ = ["FixResult", "InputError", "Report", "__version__", "check", "fix", "undo"]
+__all__ = [
+    "FixResult", "GateError", "InputError", "Report", "__version__", "check", "fix", "gate", "undo",
+]  # fmt: skip
 
 #: Public name → module that defines it; imported when first asked for, since an import of this
 #: package alone should cost nothing.
@@ -28,7 +32,9 @@ _HOMES = {
     "check": "eagle3_lint.checking",
     "fix": "eagle3_lint.fixing",
     "undo": "eagle3_lint.fixing",
+    "gate": "eagle3_lint.gating",
     "FixResult": "eagle3_lint.fixing",
+    "GateError": "eagle3_lint.gating",
     "InputError": "eagle3_lint.errors",
     "Report": "eagle3_lint.report.model",
 }

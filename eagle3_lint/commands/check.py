@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import click
 
-from eagle3_lint.commands.options import Asked, shared, style, write
+from eagle3_lint.commands.options import Asked, shared, skip_others, style, write
 from eagle3_lint.report.model import Report
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @shared
-def check(paths: tuple[str, ...], form: str, asked: Asked) -> None:
+@skip_others
+def check(paths: tuple[str, ...], form: str, asked: Asked, skip_others: bool) -> None:
     """Say what each target would do with the draft at PATH."""
+    if skip_others:
+        from eagle3_lint.commands.hook import drafts_among
+
+        paths = drafts_among(paths)
+        if not paths and form == "text":
+            return
     if form == "html":
         whole, text = asked.page(paths)
     else:

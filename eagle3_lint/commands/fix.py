@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from eagle3_lint.commands.options import Asked, question, style, write
+from eagle3_lint.commands.options import Asked, question, skip_others, style, write
 
 
 @click.command()
-@click.argument("path")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH")
 @question
+@skip_others
 @click.option("--diff", is_flag=True, help="Show what would be done, and write nothing.")
 @click.option("--unsafe", is_flag=True, help="Also what could change what the model computes.")
 @click.option(
@@ -32,8 +33,9 @@ from eagle3_lint.commands.options import Asked, question, style, write
     help="How to print the report.",
 )
 def fix(
-    path: str,
+    paths: tuple[str, ...],
     asked: Asked,
+    skip_others: bool,
     diff: bool,
     unsafe: bool,
     output: Path | None,
@@ -44,24 +46,39 @@ def fix(
     """Rewrite keys and config of the draft at PATH in place, so that every target is served.
 
     A bare runtime name (-t sglang) asks for the newest known release, and for as many older ones as
-    one spelling serves. The exit code speaks of the draft as it is afterwards.
+    one spelling serves. The exit code speaks of the draft as it is afterwards; with --skip-others,
+    which takes many PATHs, it is 1 too when something was changed.
     """
+    if skip_others:
+        from eagle3_lint.commands.hook import drafts_among
+
+        if output is not None or form != "text":
+            raise click.UsageError("--skip-others fixes in place and prints text")
+        paths = drafts_among(paths)
+    elif len(paths) > 1:
+        raise click.UsageError("give one PATH; the files of many need --skip-others")
     from eagle3_lint.commands.progress import bar
     from eagle3_lint.report import fixing
 
-    with bar() as progress:
-        result = asked.fix(
-            path,
-            diff=diff,
-            unsafe=unsafe,
-            output=output,
-            as_=as_,
-            journal=not no_journal,
-            progress=progress,
-        )
-    text = (
-        fixing.render_json(result) if form == "json" else fixing.render(result, style(None), diff)
-    )
-    write(text, None)
-    judged = result.before if diff else result.after
-    click.get_current_context().exit(1 if judged.fails(asked.fail_on) else 0)
+    failed = False
+    for path in paths:
+        with bar() as progress:
+            result = asked.fix(
+                path,
+                diff=diff,
+                unsafe=unsafe,
+                output=output,
+                as_=as_,
+                journal=not no_journal,
+                progress=progress,
+            )
+        if form == "json":
+            text = fixing.render_json(result)
+        else:
+            text = fixing.render(result, style(None), diff)
+        write(text, None)
+        judged = result.before if diff else result.after
+        # A hook that changed a file fails, so that the change is looked at and staged.
+        changed = skip_others and result.written is not None
+        failed = failed or changed or judged.fails(asked.fail_on)
+    click.get_current_context().exit(1 if failed else 0)

@@ -206,12 +206,22 @@ _REPORT = (
 )  # fmt: skip
 
 
+#: For commands that a hook runs with the names of changed files.
+skip_others = click.option(
+    "--skip-others", is_flag=True,
+    help="Pass over what is no EAGLE-3 draft, and take the files of one draft together.",
+)  # fmt: skip
+
+
 def shared(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that check and matrix share; the command gets them as ``asked``."""
+    """Add the options that check and matrix share; the command gets them as ``asked``, and its
+    own."""
+    own = signature(function).parameters.keys() - {"paths", "form", "asked"}
 
     @wraps(function)
     def call(*, paths: tuple[str, ...], form: str, **options: Any) -> None:
-        function(paths, form, _asked(**options))
+        its = {name: options.pop(name) for name in own}
+        function(paths, form, _asked(**options), **its)
 
     return _with(call, *_QUESTION, *_REPORT)
 
