@@ -21,6 +21,7 @@ COMMANDS = {
     "fix": "Rewrite keys and config in place, so that every target is served.",
     "undo": "Take the last fix back, byte for byte.",
     "matrix": "Every known release of every runtime, neighbours that agree together.",
+    "merge": "Make one report of several.",
     "launch": "Print the command that serves the draft on each target.",
     "inspect": "Producer, dialect, dimensions, and the tensors by role.",
     "targets": "Known runtimes, their releases, and target models.",

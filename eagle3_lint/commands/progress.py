@@ -1,4 +1,4 @@
-"""A progress bar for the rare case that data must be copied."""
+"""Progress bars: for the rare case that data must be copied, and for many drafts."""
 
 from __future__ import annotations
 
@@ -34,3 +34,13 @@ def bar() -> Iterator[Callable[[int, int], None]]:
     finally:
         if shown is not None:
             shown.__exit__(None, None, None)
+
+
+@contextmanager
+def counted(length: int, label: str) -> Iterator[Callable[[], None]]:
+    """A function that says that one more of ``length`` is done; it draws on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with click.progressbar(length=length, label=label, file=sys.stderr) as shown:
+        yield lambda: shown.update(1)

@@ -18,7 +18,7 @@ _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info"
 
 
 def render(report: Report, root: Path) -> str:
-    """One line a finding; nothing when there is none.
+    """One line a finding, and one a draft that could not be read; nothing when there is none.
 
     Args:
         root: the repository's folder, which GitHub tells files from.
@@ -27,6 +27,10 @@ def render(report: Report, root: Path) -> str:
 
 
 def _lines(report: Report, root: Path) -> Iterator[str]:
+    for checkpoint in report.checkpoints:
+        if checkpoint.error is not None:
+            file = _property(located(checkpoint.path, "", root))
+            yield f"::error file={file},title=unreadable draft::{_data(checkpoint.error)}"
     for found in findings(report, root):
         diagnostic = found.diagnostic
         properties = {"file": located(found.checkpoint.path, found.place.file, root)}

@@ -6,6 +6,7 @@ https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 from eagle3_lint.diagnostic import Diagnostic, Effect
@@ -19,12 +20,17 @@ _ERRORS: dict[Effect, str] = {
 
 
 def render(report: Report, root: Path) -> str:
-    """A JSON list with an entry for every finding.
+    """A JSON list with an entry for every finding and for every draft that could not be read.
 
     Args:
         root: the repository's folder, which GitLab tells files from.
     """
-    entries = [_entry(found, root) for found in findings(report, root)]
+    entries = [
+        _unread(checkpoint.path, checkpoint.error, root)
+        for checkpoint in report.checkpoints
+        if checkpoint.error is not None
+    ]
+    entries += [_entry(found, root) for found in findings(report, root)]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -40,6 +46,17 @@ def _entry(found: Found, root: Path) -> dict[str, object]:
             # The format knows no place without a line, which weights do not have.
             "lines": {"begin": place.line if place.line is not None else 1},
         },
+    }
+
+
+def _unread(draft: str, error: str, root: Path) -> dict[str, object]:
+    path = visible(located(draft, "", root))
+    return {
+        "description": visible(error),
+        "check_name": "unreadable",
+        "fingerprint": sha256(f"unreadable {path}".encode()).hexdigest()[:32],
+        "severity": "blocker",
+        "location": {"path": path, "lines": {"begin": 1}},
     }
 
 

@@ -39,9 +39,10 @@ def render(report: Report, fail_on: FailOn) -> str:
 
 def _suite(checkpoint: CheckpointReport, fail_on: FailOn) -> Element:
     cases = [_case(checkpoint.path, result, fail_on) for result in checkpoint.results]
-    failures = sum(case.find("failure") is not None for case in cases)
-    skipped = sum(case.find("skipped") is not None for case in cases)
-    counts = dict(zip(_COUNTS, map(str, (len(cases), failures, 0, skipped)), strict=True))
+    if checkpoint.error is not None:
+        cases = [_unread(checkpoint.path, checkpoint.error)]
+    ends = [sum(c.find(end) is not None for c in cases) for end in ("failure", "error", "skipped")]
+    counts = dict(zip(_COUNTS, map(str, (len(cases), *ends)), strict=True))
     suite = Element("testsuite", {"name": _clean(checkpoint.path), **counts})
     properties = SubElement(suite, "properties")
     for result in checkpoint.results:
@@ -49,6 +50,13 @@ def _suite(checkpoint: CheckpointReport, fail_on: FailOn) -> Element:
         SubElement(properties, "property", name=name, value=result.verdict)
     suite.extend(cases)
     return suite
+
+
+def _unread(path: str, error: str) -> Element:
+    """A test that did not come to an end, which is an error and no failure."""
+    case = Element("testcase", classname=_clean(path), name="read the draft")
+    SubElement(case, "error", type="unreadable", message=_clean(error))
+    return case
 
 
 def _case(path: str, result: Result, fail_on: FailOn) -> Element:

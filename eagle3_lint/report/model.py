@@ -135,32 +135,45 @@ class ProducerReport:
 
 @frozen
 class CheckpointReport:
-    """One draft before every target asked for."""
+    """One draft before every target asked for.
+
+    Attributes:
+        error: why nothing is known of it, where many were checked and this one cannot be read:
+            what, where and what to do, in one line. There are no results then.
+    """
 
     path: str
     producer: ProducerReport
     dialect: str
     results: tuple[Result, ...]
+    error: str | None = None
 
     def to_json(self) -> dict[str, object]:
         return {
             "path": self.path,
             "producer": self.producer.to_json(),
             "dialect": self.dialect,
+            **({"error": self.error} if self.error is not None else {}),
             "results": [r.to_json() for r in self.results],
         }
 
 
 @frozen
 class Summary:
-    """Findings counted once per checkpoint, rule, place and target."""
+    """Findings counted once per checkpoint, rule, place and target.
+
+    Attributes:
+        unreadable: checkpoints that nothing is known of.
+    """
 
     errors: int
     warnings: int
     fixable: int
+    unreadable: int = 0
 
     def to_json(self) -> dict[str, object]:
-        return {"errors": self.errors, "warnings": self.warnings, "fixable": self.fixable}
+        found = {"errors": self.errors, "warnings": self.warnings, "fixable": self.fixable}
+        return {**found, "unreadable": self.unreadable} if self.unreadable else {**found}
 
 
 @frozen
@@ -179,7 +192,8 @@ class Report:
         fixable = sum(
             d.fix is not None and d.fix.applicability == "safe" for d in self.diagnostics()
         )
-        return Summary(count["error"], count["warning"], fixable)
+        unreadable = sum(c.error is not None for c in self.checkpoints)
+        return Summary(count["error"], count["warning"], fixable, unreadable)
 
     def fails(self, fail_on: Literal["error", "warning", "never"]) -> bool:
         """Whether a finding is at or above ``fail_on``."""

@@ -51,13 +51,33 @@ def render(report: Report, catalogue: Catalogue, root: Path, configs: Mapping[st
     }
     run = {
         "tool": {"driver": driver},
-        "invocations": [{"executionSuccessful": True}],
+        "invocations": [_invocation(report, root)],
         "columnKind": "unicodeCodePoints",
         **({"logicalLocations": names.objects} if names.objects else {}),
         "results": results,
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _invocation(report: Report, root: Path) -> Object:
+    """Drafts that could not be read are no results; they leave the run incomplete (3.58.6)."""
+    unread = [
+        _notification(checkpoint.path, checkpoint.error, root)
+        for checkpoint in report.checkpoints
+        if checkpoint.error is not None
+    ]
+    told = {"toolExecutionNotifications": unread} if unread else {}
+    return {"executionSuccessful": not unread, **told}
+
+
+def _notification(draft: str, error: str, root: Path) -> Object:
+    place = {"artifactLocation": {"uri": uri(located(draft, "", root))}}
+    return {
+        "level": "error",
+        "message": {"text": _message(visible(error))},
+        "locations": [{"physicalLocation": place}],
+    }
 
 
 def _rule(rule: Rule) -> Object:

@@ -49,11 +49,16 @@ def render(report: Report, style: Style) -> str:
     lines: list[str] = []
     for checkpoint in report.checkpoints:
         lines.extend(_checkpoint(checkpoint, style))
-    lines.append(_closing(report.summary))
+    lines.append(_closing(report.summary, len(report.checkpoints)))
     return "\n".join(lines) + "\n"
 
 
 def _checkpoint(checkpoint: CheckpointReport, style: Style) -> Iterator[str]:
+    if checkpoint.error is not None:
+        yield f"{printable(checkpoint.path)}: {style.paint('unreadable', 'error')}"
+        yield from style.wrap(printable(checkpoint.error), "  ", "  ")
+        yield ""
+        return
     producer = checkpoint.producer
     by = "" if producer.name == "unknown" else f", written by {producer.name}"
     if by and producer.version:
@@ -140,11 +145,14 @@ def _places(places: Sequence[Place]) -> Iterator[str]:
             yield f"{file}: and {len(tensors) - _PLACES} more"
 
 
-def _closing(summary: Summary) -> str:
-    if not summary.errors and not summary.warnings:
-        return "No findings."
+def _closing(summary: Summary, drafts: int) -> str:
     text = f"{_lines(summary.errors, 'error')}, {_lines(summary.warnings, 'warning')}"
-    return text + (f"; {summary.fixable} with a safe fix" if summary.fixable else "")
+    if not summary.errors and not summary.warnings:
+        text = "No findings" if summary.unreadable else "No findings."
+    text += f"; {summary.fixable} with a safe fix" if summary.fixable else ""
+    if summary.unreadable:
+        text += f"; {summary.unreadable} of {_lines(drafts, 'draft')} could not be read"
+    return text
 
 
 # -- the matrix ---------------------------------------------------------------------------------

@@ -72,10 +72,14 @@ def _head(report: Report) -> Markup:
 def _banner(report: Report) -> Markup:
     summary = report.summary
     if not summary.errors and not summary.warnings:
-        told = "No errors, no warnings."
+        told = "No errors, no warnings"
     else:
         told = f"{counted(summary.errors, 'error')}, {counted(summary.warnings, 'warning')}"
-        told += f"; {summary.fixable} with a safe fix." if summary.fixable else "."
+        told += f"; {summary.fixable} with a safe fix" if summary.fixable else ""
+    if summary.unreadable:
+        drafts = counted(len(report.checkpoints), "draft")
+        told += f"; {summary.unreadable} of {drafts} could not be read"
+    told += "."
     return tag(
         "header",
         tag("p", f"eagle3-lint {__version__}", class_="brand"),
@@ -92,6 +96,7 @@ def _contents(report: Report) -> Markup:
             tag("a", c.path, href=f"#d{number}"),
             " ",
             *(pill(v) for v in reversed(VERDICTS) if v in {r.verdict for r in c.results}),
+            "unreadable" if c.error is not None else None,
         )
         for number, c in enumerate(report.checkpoints, 1)
     )
@@ -103,6 +108,10 @@ def _contents(report: Report) -> Markup:
 
 
 def _article(checkpoint: CheckpointReport, beside: HtmlInput | None, name: str) -> Markup:
+    if checkpoint.error is not None:
+        told = tag("p", f"It could not be read: {checkpoint.error}")
+        head = tag("h2", checkpoint.path, class_="path")
+        return tag("article", lines(head, told), class_="draft", id=name)
     groups = grouped(checkpoint.results)
     sections = list(_sections(checkpoint, beside, groups, name))
     links = (tag("li", tag("a", title, href=f"#{name}-{key}")) for key, title, _ in sections)
