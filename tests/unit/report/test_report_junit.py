@@ -140,8 +140,8 @@ def test_any_character() -> None:
         found = diagnostic(text, Place("model.safetensors", tensor=text))
         [case] = cases(one(found, path=text))
         assert case.get("classname") == visible(text).replace("\r", "\\r")
-        # The message is wrapped, which folds white space; the place is not.
-        shown = visible(text).replace("\r", "\\r")
+        # The message is wrapped, which folds white space; the place is not, and is on one line.
+        shown = visible(text.replace("\n", "\\n")).replace("\r", "\\r")
         assert f"--> model.safetensors: {shown}" in text_of(case, "failure")
 
 
