@@ -12,6 +12,7 @@ from pathlib import Path
 from eagle3_lint.facts import Facts, bare
 from eagle3_lint.frozen import frozen
 from eagle3_lint.geometry import Rows, agreement, likeness
+from eagle3_lint.load import folder_shown_as
 from eagle3_lint.load.checkpoint import Tensor
 from eagle3_lint.load.rows import read_rows
 from eagle3_lint.load.target_weights import EMBEDDING, HEAD, find_matrix
@@ -51,7 +52,7 @@ def compare_weights(facts: Facts, target: Path) -> Comparison:
     embedding = find_matrix(target, EMBEDDING)
     # A tied model has its embedding for a head.
     head = find_matrix(target, HEAD) or embedding
-    folder = Path(facts.path)
+    folder = folder_shown_as(facts.path)
     found = _head(folder, facts, target, head, _tokens(facts))
     by_t2d = None
     if facts.t2d is not None and (found is None or found < AGREES):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eagle3_lint.frozen import frozen
+from eagle3_lint.load import shown
 from eagle3_lint.load.checkpoint import Checkpoint, Problem, Tensor
 from eagle3_lint.load.document import Document
 from eagle3_lint.load.rows import read_rows
@@ -205,7 +206,7 @@ def gather_facts(checkpoint: Checkpoint) -> Facts:
     return _facts(
         checkpoint.config,
         tensors,
-        path=str(checkpoint.path),
+        path=shown(checkpoint.path),
         problems=checkpoint.problems,
         files=checkpoint.files,
         metadata=checkpoint.metadata,

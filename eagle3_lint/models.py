@@ -10,6 +10,7 @@ from typing import Any
 
 from eagle3_lint.contract.rules_folder import read_json, rules_folder
 from eagle3_lint.errors import InputError
+from eagle3_lint.load import is_address, lies_elsewhere, shown
 from eagle3_lint.load.document import DocumentError, load_document
 from eagle3_lint.target_model import TargetModel
 
@@ -62,11 +63,15 @@ def known_model(name: str, rules: Path | None = None) -> TargetModel | None:
 
 
 def find_target_model(text: str, rules: Path | None = None) -> TargetModel:
-    """The model that a user names: a folder, a config.json, or a known name.
+    """The model that a user names: a folder, a config.json, the address of one, or a known name.
 
     Raises:
-        InputError: neither exists, or its config.json cannot be read.
+        InputError: none of them exists, or its config.json cannot be read.
     """
+    if is_address(text):
+        from eagle3_lint.load.remote import open_folder
+
+        return _from_file(open_folder(text) / "config.json", text)
     path = Path(text)
     if path.is_dir():
         path = path / "config.json"
@@ -79,6 +84,8 @@ def find_target_model(text: str, rules: Path | None = None) -> TargetModel:
         raise InputError(f"target model {text}: no such folder or config.json")
     close = _close(text, rules)
     hint = f"; did you mean {close}?" if close else "; `eagle3-lint targets --models` lists them"
+    if lies_elsewhere(text):
+        hint += f" (hf://{text} would be read from the Hub)"
     raise InputError(f"target model {text!r}: neither a path nor a known name{hint}")
 
 
@@ -89,15 +96,16 @@ def _close(text: str, rules: Path | None) -> str:
     return ", ".join(get_close_matches(normal(text), names, 2, 0.6))
 
 
-def _from_file(path: Path, shown: str) -> TargetModel:
+def _from_file(path: Path, name: str) -> TargetModel:
     try:
         config = load_document(path).data
     except DocumentError as error:
         line = f":{error.line}" if error.line is not None else ""
-        raise InputError(f"target model {path}{line}: {error.message}") from None
+        raise InputError(f"target model {shown(path)}{line}: {error.message}") from None
     except OSError as error:
-        raise InputError(f"target model {path}: cannot be read: {error.strerror}") from None
-    return replace(from_config(config, shown), folder=path.parent)
+        raise InputError(f"target model {shown(path)}: cannot be read: {error.strerror}") from None
+    model = replace(from_config(config, name), folder=path.parent)
+    return replace(model, source=shown(path)) if is_address(name) else model
 
 
 def _integer(config: Mapping[str, Any], name: str) -> int | None:

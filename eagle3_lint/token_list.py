@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eagle3_lint.facts import Facts
+from eagle3_lint.load import bring, folder_shown_as
 from eagle3_lint.load.pickle import load_object
 from eagle3_lint.producer import token_lists
 
@@ -25,13 +26,14 @@ def recorded_tokens(facts: Facts, rules: Path | None = None) -> tuple[int, ...] 
         return None
     for file, key in token_lists(rules):
         if file in facts.files:
-            found = _read(Path(facts.path) / file, key, rows)
+            found = _read(folder_shown_as(facts.path) / file, key, rows)
             if found is not None:
                 return found
     return None
 
 
 def _read(path: Path, key: str | None, rows: int) -> tuple[int, ...] | None:
+    bring(path, "whole")
     try:
         held = load_object(path)
     except Exception:  # no torch, a damaged file, or one that holds more than data

@@ -177,7 +177,7 @@ _QUESTION = (
     click.option("-t", "--target", "targets", multiple=True, metavar="RUNTIME[SPEC]",
                  help="sglang==0.5.9, 'vllm>=0.12,<0.22', sglang, sglang@installed."),
     click.option("-m", "--target-model", metavar="M",
-                 help="The target model: a known name (kimi-k2.5), a folder or config.json."),
+                 help="The target model: a known name (kimi-k2.5), a folder, config.json, hf://org/name."),
     click.option("--ids-mean", type=click.Choice(["output", "input"]),
                  help="Read layer id i as the output or as the input of layer i."),
     click.option("--trained-on", metavar="K,K,K", callback=_numbers,
@@ -246,9 +246,12 @@ def _with(function: Callable[..., None], *options: Any) -> Callable[..., None]:
 
 def recovered(path: str) -> None:
     """Take back a fix of a draft that was interrupted, and say so."""
+    from eagle3_lint.load import lies_elsewhere
     from eagle3_lint.load.folder import folder_of
     from eagle3_lint.write import recover
 
+    if lies_elsewhere(path):
+        return
     found = recover(folder_of(path))
     if found is not None:
         for line in found.lines:

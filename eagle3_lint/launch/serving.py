@@ -10,11 +10,13 @@ from pathlib import Path
 from eagle3_lint.checks.subject import Subject
 from eagle3_lint.checks.switches import positions
 from eagle3_lint.contract.rules_folder import read_json, rules_folder
+from eagle3_lint.errors import InputError
 from eagle3_lint.examine import Examiner, Question
 from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
 from eagle3_lint.launch.line import Line, Wanted, quantised, write_line
 from eagle3_lint.launch.statements import launch_file
+from eagle3_lint.load import is_address
 from eagle3_lint.models import NAMING, normal
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import Result
@@ -54,7 +56,7 @@ def _serve(examiner: Examiner, target: Target, model: str) -> Serving:
     runners = subject is not None and bool(subject.release.runners)
     wanted = Wanted(
         model=model,
-        draft=os.path.abspath(facts.path),
+        draft=draft_argument(facts.path),
         trust="auto_map" in facts.config,
         dtype=unnamed_dtype(facts),
         unquantised=_unquantised(facts, question.model),
@@ -92,6 +94,20 @@ def _layers(subject: Subject) -> tuple[int, ...] | None:
     if "option" not in subject.release.aux or not trained or trained == subject.fed.states:
         return None
     return tuple(state - 1 for state in trained) if min(trained) > 0 else None
+
+
+def draft_argument(path: str) -> str:
+    """How a command names the draft: an absolute path, or its repository.
+
+    Raises:
+        InputError: it is no folder and no repository, so that no server could be given it.
+    """
+    if not is_address(path):
+        return os.path.abspath(path)
+    repository, _, rest = path.removeprefix("hf://").partition("@")
+    if not path.startswith("hf://") or "/" in rest:
+        raise InputError(f"{path}: servers take a folder or a whole repository; download it first")
+    return repository
 
 
 def _short(subject: Subject) -> tuple[int, int] | None:

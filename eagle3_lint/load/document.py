@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eagle3_lint.frozen import frozen
+from eagle3_lint.load import bring
 
 #: A config.json has a few kilobytes, the index of the largest models some megabytes.
 MOST_BYTES = 64 * 2**20
@@ -274,6 +275,7 @@ def load_document(path: str | os.PathLike[str]) -> Document:
         OSError: it cannot be read.
     """
     file, shown = Path(path), os.fspath(path)
+    bring(file, "whole")
     status = file.stat()
     if not stat.S_ISREG(status.st_mode):
         raise DocumentError("it is not a regular file", file=shown)  # a FIFO would block for ever

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eagle3_lint.errors import InputError
+from eagle3_lint.load import is_address, lies_elsewhere
 from eagle3_lint.load.checkpoint import Checkpoint, Problem
 from eagle3_lint.load.document import Document, DocumentError, load_document
 from eagle3_lint.load.weights import WeightsReader
@@ -21,12 +22,21 @@ def open_checkpoint(path: str | Path) -> Checkpoint:
     """Read a draft's config.json and the headers of its weights.
 
     Args:
-        path: the folder, or a file in it.
+        path: the folder, or a file in it; or the address of one (``load.remote``), or ``org/name``
+            on the Hub when there is no such path.
 
     Raises:
         InputError: nothing can be read there. What is wrong with the weights alone is a Problem.
     """
-    folder = folder_of(path)
+    if lies_elsewhere(path):
+        from eagle3_lint.load.remote import open_draft
+
+        return open_draft(os.fspath(path))
+    return read_folder(folder_of(path))
+
+
+def read_folder(folder: Path) -> Checkpoint:
+    """The same for a folder on this disk."""
     names = _names(folder)
     config = _config(folder, names)
     reader = WeightsReader(folder, names)
@@ -51,8 +61,13 @@ def folder_of(path: str | Path) -> Path:
     """The draft's folder: the path itself, or the one that a known file is in.
 
     Raises:
-        InputError: there is nothing, or nothing of a draft.
+        InputError: there is nothing, or nothing of a draft, or it lies elsewhere.
     """
+    if is_address(path):
+        raise InputError(
+            f"{path}: this needs the files themselves, and they are not on this machine: download"
+            " them first (from the Hub: hf download ORG/NAME --local-dir DIR) and give that folder"
+        )
     path = Path(path)
     try:
         mode = path.stat().st_mode

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eagle3_lint.frozen import frozen
+from eagle3_lint.load import bring
 from eagle3_lint.load.foreign import SNIFFED, ForeignKind, describe, recognise
 from eagle3_lint.load.strict_json import Number, Pairs, StrictJsonError, parse, shown
 
@@ -92,6 +93,7 @@ def read_header(path: str | os.PathLike[str]) -> Header:
         HeaderError: the library would refuse the file.
         OSError: it cannot be opened or read.
     """
+    bring(Path(path), "header")
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(SNIFFED)

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
+from eagle3_lint.load import bring
 from eagle3_lint.load.checkpoint import Tensor
 
 _SIZES = {"BF16": 2, "F16": 2, "F32": 4, "F64": 8}
@@ -26,13 +27,16 @@ def read_rows(
         return None
     count, width = tensor.shape
     columns = min(columns, width)
+    wanted = list(rows)
+    if not all(0 <= row < count for row in wanted):
+        return None
+    begins = [tensor.offset + row * width * size for row in wanted]
+    bring(folder / tensor.file, [(begin, begin + columns * size) for begin in begins])
     found: list[tuple[float, ...]] = []
     try:
         with (folder / tensor.file).open("rb") as file:
-            for row in rows:
-                if not 0 <= row < count:
-                    return None
-                file.seek(tensor.offset + row * width * size)
+            for begin in begins:
+                file.seek(begin)
                 raw = file.read(columns * size)
                 if len(raw) != columns * size:
                     return None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 
+from eagle3_lint.load import bring
 from eagle3_lint.load.checkpoint import Tensor
 
 _INTEGERS = {
@@ -32,6 +33,7 @@ def read_integers(folder: Path, tensor: Tensor) -> Sequence[int | float] | None:
         return None
     if tensor.offset < 0:
         return _from_torch(folder / tensor.file, tensor.name)
+    bring(folder / tensor.file, [(tensor.offset, tensor.offset + tensor.nbytes)])
     try:
         with (folder / tensor.file).open("rb") as file:
             file.seek(tensor.offset)

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from eagle3_lint.load import bring
 from eagle3_lint.load.checkpoint import Problem, ProblemKind, Tensor, WeightsFormat
 from eagle3_lint.load.document import Document, DocumentError, load_document
 from eagle3_lint.load.header import HeaderError, read_header
@@ -135,6 +136,7 @@ class WeightsReader:
         for name in self.bins:
             if not self._is_file(name):
                 continue
+            bring(self.folder / name, "whole")
             tensors, problem = read_torch_file(self.folder / name)
             self.tensors.extend(tensors)
             if problem is None:

@@ -41,12 +41,14 @@ def _sarif(report: Report, setting: Setting) -> str:
 
 def _configs(report: Report) -> dict[str, str]:
     """The texts that fixes change, as far as they can still be read."""
+    from eagle3_lint.load import folder_shown_as
     from eagle3_lint.load.document import DocumentError, load_document
 
     found = {}
     for checkpoint in report.checkpoints:
         try:
-            found[checkpoint.path] = load_document(Path(checkpoint.path) / "config.json").text
+            config = folder_shown_as(checkpoint.path) / "config.json"
+            found[checkpoint.path] = load_document(config).text
         except (OSError, DocumentError):
             continue
     return found
