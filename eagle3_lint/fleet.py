@@ -33,8 +33,8 @@ Entry = TypeVar("Entry")
 
 #: Started by themselves, no more than this: disks and login nodes have other users.
 MOST_JOBS = 8
-#: A process needs about as long to start as it needs for this many drafts.
-WORTH_A_PROCESS = 16
+#: A process needs about as long to start as it needs for this many drafts (docs/fleets.md).
+WORTH_A_PROCESS = 64
 #: Drafts handed out ahead of the one whose report is next, for each process: enough that a slow
 #: draft stops nobody, few enough that nothing piles up.
 _AHEAD = 4

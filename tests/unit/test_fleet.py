@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -249,20 +250,27 @@ def test_a_process_that_dies_costs_one_entry() -> None:
 
 
 def process_of(entry: str) -> int:
-    time.sleep(0.05)
     return os.getpid()
 
 
-def test_one_job_is_this_process_and_two_are_two_others() -> None:
-    entries = [str(number) for number in range(40)]
+def process_beside_another(entry: str) -> int:
+    """Answers when two processes were asked."""
+    folder = Path(entry).parent
+    (folder / str(os.getpid())).touch()
+    _wait(lambda: len(list(folder.iterdir())) == 2)
+    return os.getpid()
 
-    def never(entry: str) -> int:
-        raise AssertionError(entry)
 
+def never(entry: str) -> int:
+    raise AssertionError(entry)
+
+
+def test_one_job_is_this_process_and_two_are_two_others(tmp_path: Path) -> None:
+    entries = [str(tmp_path / str(number)) for number in range(20)]
     assert set(side_by_side(process_of, entries, 1, never)) == {os.getpid()}
     # A single entry is not worth a process.
     assert set(side_by_side(process_of, entries[:1], 2, never)) == {os.getpid()}
-    others = set(side_by_side(process_of, entries, 2, never))
+    others = set(side_by_side(process_beside_another, entries, 2, never))
     assert len(others) == 2
     assert os.getpid() not in others
     assert list(side_by_side(process_of, [], 2, never)) == []
@@ -285,16 +293,19 @@ def test_a_script_that_cannot_start_processes_is_told(tmp_path: Path) -> None:
     assert '__name__ == "__main__"' in done.stderr
 
 
+#: Takes a folder and seconds to wait; both processes are waiting before anything is done.
 WAITING = """\
 import os, sys, time
 from eagle3_lint.fleet import side_by_side
 
-def wait(entry):
+def wait(seconds):
     open(os.path.join(sys.argv[1], f"{os.getpid()}"), "w").close()
-    time.sleep(float(sys.argv[2]))
+    while len(os.listdir(sys.argv[1])) < 2:
+        time.sleep(0.01)
+    time.sleep(float(seconds))
 
 if __name__ == "__main__":
-    list(side_by_side(wait, map(str, range(1000)), 2, str))
+    list(side_by_side(wait, sys.argv[2:], 2, str))
 """
 
 
@@ -306,7 +317,7 @@ def _runs(pid: int) -> bool:
     return state != "Z"  # dead, and nobody has asked
 
 
-def _wait(until: Any, seconds: float = 60) -> None:
+def _wait(until: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < end
@@ -314,13 +325,19 @@ def _wait(until: Any, seconds: float = 60) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize(("sent", "seconds"), [(SIGKILL, "600"), (SIGINT, "0.1")])
-def test_processes_leave_with_their_parent(tmp_path: Path, sent: Signals, seconds: str) -> None:
+@pytest.mark.parametrize(
+    ("sent", "seconds"),
+    # Both at work; and one at work while the other waits for something to do.
+    [(SIGKILL, ("600", "600")), (SIGINT, ("0", "0", "2"))],
+)
+def test_processes_leave_with_their_parent(
+    tmp_path: Path, sent: Signals, seconds: tuple[str, ...]
+) -> None:
     (tmp_path / "script.py").write_text(WAITING)
     pids = tmp_path / "pids"
     pids.mkdir()
     parent = subprocess.Popen(
-        [sys.executable, tmp_path / "script.py", pids, seconds],
+        [sys.executable, tmp_path / "script.py", pids, *seconds],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -329,6 +346,7 @@ def test_processes_leave_with_their_parent(tmp_path: Path, sent: Signals, second
     try:
         _wait(lambda: len(list(pids.iterdir())) == 2)
         if sent == SIGINT:  # a terminal sends it to all of them
+            time.sleep(0.5)
             os.killpg(parent.pid, SIGINT)
             _, told = parent.communicate(timeout=60)
             # The parent's own; a worker that was interrupted would tell of it as well.
@@ -348,8 +366,8 @@ def test_processes_leave_with_their_parent(tmp_path: Path, sent: Signals, second
 
 @pytest.mark.parametrize(
     ("processors", "drafts", "jobs"),
-    # One process for 16 drafts, no more than processors, no more than eight.
-    [(64, 10_000, 8), (2, 10_000, 2), (64, 48, 3), (64, 31, 1), (64, 1, 1), (1, 10_000, 1)],
+    # One process for 64 drafts, no more than processors, no more than eight.
+    [(99, 10_000, 8), (2, 10_000, 2), (99, 192, 3), (99, 127, 1), (99, 1, 1), (1, 10_000, 1)],
 )
 def test_how_many_processes(
     monkeypatch: pytest.MonkeyPatch, processors: int, drafts: int, jobs: int
