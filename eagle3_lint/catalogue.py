@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,9 @@ class Catalogue:
         if text.upper().startswith("E3L") and by_id:
             return [self.rule(id) for id in by_id]
         return [self.rule(id) for id, p in self.files.items() if p.stem[7:] == text.lower()]
+
+
+@cache
+def catalogue(rules: Path | None = None) -> Catalogue:
+    """The rules of a folder; what one draft needed of them is there for the next."""
+    return Catalogue(rules)

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from eagle3_lint.catalogue import Catalogue
+from eagle3_lint.catalogue import Catalogue, catalogue
 from eagle3_lint.checks.aux import check_aux
 from eagle3_lint.checks.aux_ids import check_aux_ids
 from eagle3_lint.checks.config import check_config
@@ -128,7 +128,7 @@ class Examiner:
                 rewritten for a target would else be read in the old convention.
         """
         self.facts, self.question = facts, question
-        self.catalogue: Catalogue = like.catalogue if like else Catalogue(question.rules)
+        self.catalogue: Catalogue = like.catalogue if like else catalogue(question.rules)
         self.container = [self.catalogue.rule(f.rule).word(f) for f in check_container(facts)]
         self.producer = recognise(facts, question.rules)
         known = like is not None and like.trained.states is not None

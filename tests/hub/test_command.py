@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import eagle3_lint
 from eagle3_lint.cli import main
+from fixtures.build.materialise import materialise
 from tests.drafts import llama_config, llama_tensors, write_draft
 from tests.hub.server import Hub
 from tests.weights import write_target
@@ -40,29 +41,41 @@ def assert_one_line(result: Result, *words: str) -> None:
         assert word in lines[0]
 
 
-def test_a_process_of_its_own(hub: Hub, draft: Path, tmp_path: Path) -> None:
-    """Nothing but the environment says where the Hub is; no temporary folder is left."""
-    commit = hub.add("org/draft", draft)
-    hub.add("org/target", write_target(tmp_path / "target"))
-    (tmp_path / "tmp").mkdir()
+def run_alone(
+    hub: Hub, folder: Path, *arguments: str, program: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A check in a process of its own, to which the environment alone says where the Hub is."""
+    (folder / "tmp").mkdir()
     environment = {
         **os.environ,
         "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(tmp_path / "home"),
-        "TMPDIR": str(tmp_path / "tmp"),
+        "HF_HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]),
     }
-    arguments = ["check", "org/draft", "hf://org/draft", "-m", "hf://org/target",
-                 "-t", "sglang==0.5.9", "--format", "json"]  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "eagle3_lint.cli", *arguments],
-        capture_output=True, text=True, env=environment, cwd=tmp_path / "tmp", check=False,
-    )  # fmt: skip
+    command = [str(program)] if program is not None else [
+        "-m", "eagle3_lint.cli", "check", "-t", "sglang==0.5.9", "--format", "json", *arguments,
+    ]  # fmt: skip
+    return subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=folder / "tmp",
+        check=False,
+    )
+
+
+def test_a_process_of_its_own(hub: Hub, draft: Path, tmp_path: Path) -> None:
+    commit = hub.add("org/draft", draft)
+    hub.add("org/target", write_target(tmp_path / "target"))
+    done = run_alone(hub, tmp_path, "org/draft", "hf://org/draft", "-m", "hf://org/target")
     assert done.returncode == 1, done.stderr
     assert done.stderr == ""
     found = json.loads(done.stdout)["checkpoints"]
     assert [c["path"] for c in found] == [f"hf://org/draft@{commit}"] * 2
     assert found[0]["results"][0]["target"]["model"] == "hf://org/target"
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert list((tmp_path / "tmp").iterdir()) == [], "no temporary folder is left"
 
 
 @pytest.mark.parametrize("command", ["check", "matrix", "inspect"])
@@ -157,17 +170,74 @@ def test_a_plain_check_knows_nothing_of_it(draft: Path) -> None:
     assert mine == names & heavy == set()
 
 
-@pytest.mark.parametrize("form", ["sarif", "github", "gitlab", "junit"])
+@pytest.mark.parametrize("form", ["github", "gitlab", "junit"])
 def test_reports_for_ci(hub: Hub, draft: Path, form: str) -> None:
     commit = hub.add("org/draft", draft)
-    more = ("-t", "sglang==0.5.9", "--format", form)
-    done = run("check", "hf://org/draft", *more)
+    done = run("check", "hf://org/draft", "-t", "sglang==0.5.9", "--format", form)
     assert done.exit_code == 1, done.output
     assert f"//org/draft@{commit}" in done.stdout  # GitHub wants the colon escaped
-    if form == "sarif":  # whose fixes hold the text that they change
-        fixes = [r.get("fixes") for r in json.loads(done.stdout)["runs"][0]["results"]]
-        local = json.loads(run("check", str(draft), *more).stdout)["runs"][0]["results"]
-        assert [bool(f) for f in fixes] == [bool(r.get("fixes")) for r in local]
+
+
+def test_sarif_has_the_text_that_a_fix_changes(hub: Hub, tmp_path: Path) -> None:
+    fixture = PACKAGE.parent / "fixtures" / "kimi-k2.5-layers0"
+    materialise(fixture, tmp_path / "kimi")
+    hub.add("org/kimi", tmp_path / "kimi")
+
+    def fixes(path: str) -> list[bool]:
+        more = ("-t", "sglang==0.5.9", "-m", "kimi-k2.5", "--format", "sarif")
+        (found,) = json.loads(run("check", path, *more).stdout)["runs"]
+        return ["fixes" in result for result in found["results"]]
+
+    near = fixes(str(tmp_path / "kimi"))
+    assert any(near)
+    assert fixes("hf://org/kimi") == near
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_many_drafts(hub: Hub, draft: Path, tmp_path: Path, jobs: str) -> None:
+    """Processes share nothing, and leave nothing in the temporary folder either."""
+    names = [f"hf://org/draft{i}" for i in range(6)]
+    commits = {hub.add(name.removeprefix("hf://"), draft) for name in names}
+    (tmp_path / "list.txt").write_text("\n".join([*names, "hf://org/none"]) + "\n")
+    done = run_alone(hub, tmp_path, "--from-file", str(tmp_path / "list.txt"), "--jobs", jobs)
+    assert done.returncode == 1, done.stderr
+    assert f"hf://org/none: {hub.url} has no such repository" in done.stdout
+    found = json.loads(done.stdout)["checkpoints"]
+    assert [c["path"].rpartition("@")[0] for c in found if c.get("results")] == names
+    assert {c["path"].rpartition("@")[2] for c in found if c.get("results")} == commits
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_begins_anew(hub: Hub, draft: Path, tmp_path: Path) -> None:
+    """It may not write to its parent's mirrors, which its sisters have too."""
+    for i in range(3):
+        hub.add(f"org/draft{i}", draft)
+    program = """
+import multiprocessing, os, tempfile
+from eagle3_lint.checking import read_draft
+from eagle3_lint.load import folder_shown_as
+def read(number):
+    facts = read_draft(f"hf://org/draft{number}")
+    return str(folder_shown_as(facts.path)), len(facts.d2t), os.listdir(tempfile.gettempdir())
+if __name__ == "__main__":
+    here = read(0)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        there = pool.map(read, [1, 2, 0, 1, 2, 0])
+        pool.close()
+        pool.join()
+    again = read(0)
+    assert again[:2] == here[:2], (here, again)
+    assert len({length for _, length, _ in [here, *there]}) == 1
+    roots = {os.path.dirname(folder) for folder, _, _ in there}
+    assert os.path.dirname(here[0]) not in roots, (here, there)
+    print(len(os.listdir(tempfile.gettempdir())))
+"""
+    (tmp_path / "program.py").write_text(program)
+    done = run_alone(hub, tmp_path, program=tmp_path / "program.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "1\n", "the children's are gone, and this process has its own"
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_a_command_names_the_repository(hub: Hub, draft: Path) -> None:

@@ -22,11 +22,11 @@ from eagle3_lint.load.header import read_header
 from eagle3_lint.load.special_tokens import special_tokens
 from eagle3_lint.models import find_target_model
 from eagle3_lint.token_list import recorded_tokens
+from fixtures.build.materialise import materialise
 from tests.drafts import (
     VOCAB,
     llama_config,
     llama_tensors,
-    offsets,
     spread,
     write_case,
     write_draft,
@@ -229,14 +229,15 @@ def test_torch_files(hub: Hub, tmp_path: Path, width: int) -> None:
     # In the order in which they are written: d2t stands alone between the two large matrices.
     order = dict.fromkeys(("embed_tokens.weight", "d2t", "fc.weight", *shapes))
     state = {name: torch.ones(shapes[name], dtype=torch.bfloat16) for name in order}
-    state["d2t"] = torch.tensor([token - row for row, token in enumerate(spread())])
+    # Longer than what is fetched at its sides.
+    state["d2t"] = torch.arange(1, 4001)
     state["t2d"] = torch.tensor([token in set(spread()) for token in range(VOCAB)])
     torch.save(state, draft / "pytorch_model.bin")
     hub.add("org/draft", draft)
     near, far = read_draft(draft), read_draft("hf://org/draft")
     assert near.problems == far.problems == ()
     assert near.tensors == far.tensors
-    assert list(far.d2t or ()) == list(near.d2t or ()) == offsets()
+    assert list(far.d2t or ()) == list(near.d2t or ()) == list(range(1, 4001))
     assert list(far.t2d or ()) == list(near.t2d or ())
     assert results("hf://org/draft") == results(draft)
     if width > 64:
@@ -273,8 +274,6 @@ def test_a_token_list_beside_the_weights(hub: Hub, tmp_path: Path) -> None:
 
 def test_a_draft_of_4_7_gb_costs_less_than_a_megabyte(hub: Hub, tmp_path: Path) -> None:
     """d2t has 32,000 x 8 bytes and t2d 163,840: 420 KB, and the rest is to fit in 160 KB."""
-    from fixtures.build.materialise import materialise
-
     fixture = Path(__file__).parents[2] / "fixtures" / "kimi-k2.5-layers0"
     weights = materialise(fixture, tmp_path / "kimi")
     assert weights.stat().st_size > 4.7e9

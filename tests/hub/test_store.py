@@ -19,6 +19,7 @@ from eagle3_lint.checking import check, read_draft
 from eagle3_lint.errors import InputError
 from eagle3_lint.load.remote.store import without_secrets
 from eagle3_lint.models import find_target_model
+from fixtures.build.materialise import materialise
 from tests.drafts import llama_config, llama_tensors, write_case, write_draft
 from tests.weights import give_weights, write_target
 
@@ -128,8 +129,6 @@ def test_a_web_server(draft: Path) -> None:
 
 
 def test_a_web_server_without_ranges(tmp_path: Path) -> None:
-    from fixtures.build.materialise import materialise
-
     fixture = Path(__file__).parents[2] / "fixtures" / "kimi-k2.5-layers0"
     materialise(fixture, tmp_path / "kimi")
     with serving(tmp_path, _Plain) as url, pytest.raises(InputError) as caught:

@@ -16,6 +16,7 @@ from eagle3_lint.checking import check, read_draft
 from eagle3_lint.errors import InputError
 from eagle3_lint.load.remote import ranged
 from eagle3_lint.models import find_target_model
+from fixtures.build.materialise import materialise
 from tests.drafts import llama_config, llama_tensors, write_draft
 from tests.hub.server import Hub, Repository
 
@@ -311,8 +312,6 @@ def test_a_server_that_does_not_know_ranges(hub: Hub, draft: Path) -> None:
 
 
 def test_a_large_file_without_ranges(hub: Hub, tmp_path: Path) -> None:
-    from fixtures.build.materialise import materialise
-
     fixture = Path(__file__).parents[2] / "fixtures" / "kimi-k2.5-layers0"
     materialise(fixture, tmp_path / "kimi")
     hub.add("org/kimi", tmp_path / "kimi")

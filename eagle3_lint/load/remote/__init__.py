@@ -6,13 +6,13 @@ All of it is safe to use from many threads; a folder is opened once in a process
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import tempfile
 import time
 from collections import OrderedDict
 from itertools import count
+from multiprocessing.util import Finalize
 from pathlib import Path
 from threading import Lock, RLock
 
@@ -119,7 +119,8 @@ class _Opened:
             with self._lock:
                 if self._root is None:
                     self._root = Path(tempfile.mkdtemp(prefix="eagle3-lint-"))
-                    atexit.register(_remove, self._root, os.getpid())
+                    # Runs at the end of multiprocessing's children too, where atexit may not.
+                    Finalize(None, shutil.rmtree, (self._root, True), exitpriority=0)
                 folder = self._root / str(next(self._numbers))
             return Mirror(source, folder)
         except OSError as error:
@@ -151,10 +152,15 @@ class _Opened:
         return mirror
 
 
-def _remove(root: Path, owner: int) -> None:
-    """Leave nothing behind; a forked child has the parent's mirrors and must not."""
-    if os.getpid() == owner:
-        shutil.rmtree(root, ignore_errors=True)
-
-
 _OPENED = _Opened()
+
+
+def _begin_anew() -> None:
+    """A forked child has its parent's mirrors, and so do its sisters: it makes its own."""
+    global _OPENED
+    _OPENED = _Opened()
+    load.MIRRORS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
