@@ -18,7 +18,8 @@ class Wanted:
 
     Attributes:
         model: the target model's path or repository.
-        draft: the draft's folder, an absolute path: a relative one may be taken for something else.
+        draft: the draft's folder, an absolute path: a relative one may be taken for something else;
+            or its repository.
         trust: the draft brings code of its own.
         dtype: the dtype of its weights, where its configuration names none.
         unquantised: the target is quantised, and the draft is not.
@@ -28,6 +29,7 @@ class Wanted:
         parallel: the draft proposes all tokens at once.
         layers: the layers whose outputs the draft was trained on, for a runtime that is told so on
             its command line and would take others.
+        revision: the commit of the draft's repository.
     """
 
     model: str
@@ -40,6 +42,7 @@ class Wanted:
     runner: str | None = None
     parallel: bool = False
     layers: tuple[int, ...] | None = None
+    revision: str | None = None
 
 
 @frozen
@@ -109,6 +112,7 @@ def _applies(when: str, wanted: Wanted) -> bool:
         "runner": wanted.runner is not None,
         "parallel": wanted.parallel,
         "layers": wanted.layers is not None,
+        "revision": wanted.revision is not None,
     }[when]
 
 
@@ -121,6 +125,7 @@ def _values(release: LaunchRelease, wanted: Wanted) -> dict[str, object]:
         "positions": wanted.positions,
         "theirs": wanted.theirs,
         "layers": wanted.layers,
+        "revision": wanted.revision,
         "runner": runners["values"].get(wanted.runner) if runners is not None else None,
     }
 

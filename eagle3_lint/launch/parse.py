@@ -18,6 +18,7 @@ from eagle3_lint.frozen import frozen
 from eagle3_lint.launch.options import Given, interpret
 from eagle3_lint.launch.shell import UNKNOWN, Command, commands
 from eagle3_lint.launch.statements import Statement, launch_file, launch_runtimes
+from eagle3_lint.load import repository
 from eagle3_lint.models import find_target_model, known_model
 from eagle3_lint.releases import Target
 from eagle3_lint.target_model import TargetModel
@@ -281,7 +282,8 @@ def _leads(path: str, bases: Sequence[Path], draft: str | Path | None) -> Leads:
         return "unknown"
     there = [str(base / path) for base in bases if os.path.exists(base / path)]
     if not there:
-        return "nowhere"
+        named = repository(str(draft))
+        return "draft" if named is not None and named[0] == path else "nowhere"
     same = draft is not None and any(_same(each, str(draft)) for each in there)
     return "draft" if same else "elsewhere"
 

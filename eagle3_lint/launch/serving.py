@@ -16,7 +16,7 @@ from eagle3_lint.facts import Facts
 from eagle3_lint.frozen import frozen
 from eagle3_lint.launch.line import Line, Wanted, quantised, write_line
 from eagle3_lint.launch.statements import launch_file
-from eagle3_lint.load import is_address
+from eagle3_lint.load import is_address, repository
 from eagle3_lint.models import NAMING, normal
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import Result
@@ -54,9 +54,10 @@ def _serve(examiner: Examiner, target: Target, model: str) -> Serving:
     statements = launch_file(target.runtime, question.rules).release(target.release)
     short = _short(subject) if subject is not None else None
     runners = subject is not None and bool(subject.release.runners)
+    draft, revision = draft_argument(facts.path)
     wanted = Wanted(
         model=model,
-        draft=draft_argument(facts.path),
+        draft=draft,
         trust="auto_map" in facts.config,
         dtype=unnamed_dtype(facts),
         unquantised=_unquantised(facts, question.model),
@@ -65,9 +66,16 @@ def _serve(examiner: Examiner, target: Target, model: str) -> Serving:
         runner=question.runner if runners else None,
         parallel=facts.config.get("speculators_model_type") == "peagle",
         layers=_layers(subject) if subject is not None else None,
+        revision=revision,
     )
     line = write_line(statements, wanted)
     notes = [*line.notes, *_notes(examiner, subject, model)]
+    if revision is not None and not any(revision in word for word in line.words):
+        notes.append(
+            f"the main branch is served, {revision} was checked: this release cannot be told of a"
+            f" draft's revision. hf download {draft} --revision {revision} --local-dir DIR gives a"
+            " folder to serve"
+        )
     told = replace(line, notes=tuple(notes))
     return Serving(examiner.examine(target, spans=False), told)
 
@@ -96,18 +104,18 @@ def _layers(subject: Subject) -> tuple[int, ...] | None:
     return tuple(state - 1 for state in trained) if min(trained) > 0 else None
 
 
-def draft_argument(path: str) -> str:
-    """How a command names the draft: an absolute path, or its repository.
+def draft_argument(path: str) -> tuple[str, str | None]:
+    """How a command names the draft: an absolute path, or its repository and the commit.
 
     Raises:
         InputError: it is no folder and no repository, so that no server could be given it.
     """
     if not is_address(path):
-        return os.path.abspath(path)
-    repository, _, rest = path.removeprefix("hf://").partition("@")
-    if not path.startswith("hf://") or "/" in rest:
+        return os.path.abspath(path), None
+    named = repository(path)
+    if named is None:
         raise InputError(f"{path}: servers take a folder or a whole repository; download it first")
-    return repository
+    return named
 
 
 def _short(subject: Subject) -> tuple[int, int] | None:

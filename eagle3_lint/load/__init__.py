@@ -85,3 +85,14 @@ def lies_elsewhere(path: str | os.PathLike[str]) -> bool:
         return True
     repository = _REPOSITORY.fullmatch(text) is not None and not text.endswith(_FILES)
     return repository and not os.path.lexists(text)
+
+
+def repository(address: str) -> tuple[str, str | None] | None:
+    """``org/name`` and the commit of what is shown as ``hf://org/name@commit``.
+
+    None for anything that is not a whole repository of the Hub: a folder of one, a path, a store.
+    """
+    name, _, commit = address.removeprefix("hf://").partition("@")
+    if not address.startswith("hf://") or "/" in commit or name.count("/") != 1:
+        return None
+    return name, commit or None

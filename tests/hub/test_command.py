@@ -241,12 +241,40 @@ if __name__ == "__main__":
 
 
 def test_a_command_names_the_repository(hub: Hub, draft: Path) -> None:
-    hub.add("org/draft", draft)
+    """And the commit that was checked, where the release has a way to say it."""
+    commit = hub.add("org/draft", draft)
     write_draft(draft / "deep", llama_config(), llama_tensors())
-    model = ("-t", "sglang==0.5.9", "-m", "llama-3.1-8b")
-    done = run("launch", "hf://org/draft", *model)
-    assert "--speculative-draft-model-path org/draft " in done.stdout.replace("\\\n", " ")
-    assert_one_line(run("launch", "hf://org/draft/deep", *model), "download it first")
+
+    def launch(target: str, path: str = "hf://org/draft") -> Result:
+        return run("launch", path, "-t", target, "-m", "llama-3.1-8b")
+
+    # SGLang 0.5.2 server_args.py:1548; 0.5.1 managers/tp_worker.py:109 has the target's --revision.
+    line = " ".join(launch("sglang==0.5.2").stdout.replace("\\\n", " ").split())
+    assert "--speculative-draft-model-path org/draft " in line
+    assert f"--speculative-draft-model-revision {commit}" in line
+    done = launch("sglang==0.5.1")
+    assert "-draft-model-revision" not in done.stdout
+    assert f"hf download org/draft --revision {commit}" in " ".join(done.output.split())
+    # vLLM 0.33.0 config/speculative.py:455
+    done = launch("vllm==0.33.0")
+    assert f'"revision": "{commit}"' in done.stdout
+    assert_one_line(launch("sglang==0.5.9", "hf://org/draft/deep"), "download it first")
+
+
+def test_a_command_that_names_the_repository(hub: Hub, draft: Path) -> None:
+    hub.add("org/draft", draft)
+
+    def rules(named: str) -> set[str]:
+        launch = (
+            f"vllm serve x/y --speculative-config.method eagle3 --speculative-config.model {named}"
+        )
+        more = ("-t", "vllm==0.33.0", "-m", "llama-3.1-8b", "--format", "json")
+        found = json.loads(run("check", "hf://org/draft", *more, "--launch", launch).stdout)
+        (result,) = found["checkpoints"][0]["results"]
+        return {d["rule"] for d in result["diagnostics"]}
+
+    assert "E3L618" not in rules("org/draft")
+    assert "E3L618" in rules("org/other")
 
 
 #: Functions that open a file without a word, because those who call them have said it.

@@ -17,6 +17,7 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis import strategies
+from packaging.version import Version
 
 from eagle3_lint.checking import check
 from eagle3_lint.checks.launch_method import Taken, taken
@@ -474,6 +475,15 @@ def test_a_release_takes_its_own_line(runtime: str, release: str, tmp_path: Path
     # vLLM's first runner stops drafting, and older releases overrun: nothing in a line helps.
     lengths = [d for d in found if d.rule == "E3L616" and d.effect in ("degraded", "none")]
     assert found == lengths, found[0].message
+
+
+@pytest.mark.parametrize(("runtime", "release"), RELEASES)
+def test_a_commit_is_named_where_the_release_can_be_told(runtime: str, release: str) -> None:
+    """SGLang from 0.5.2 on, vLLM always, TensorRT-LLM never."""
+    wanted = Wanted("org/target", "org/draft", revision="0123abc")
+    found = write_line(of(runtime, release), wanted)
+    has = runtime == "vllm" or (runtime == "sglang" and Version(release) >= Version("0.5.2"))
+    assert any("0123abc" in word for word in found.words) == has
 
 
 def test_how_a_line_names_the_target_model(tmp_path: Path) -> None:
