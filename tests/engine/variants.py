@@ -305,7 +305,10 @@ def fixed(draft: Draft, *, form: Literal["flat", "speculators"]) -> Draft:
             runner="v1",
             as_=form,
         )
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        text = (folder / "config.json").read_text(encoding="utf-8")
+        # The nested form names the target model: by its name here, so that the draft is the same
+        # wherever the checkout lies.
+        config = json.loads(text.replace(str(TARGET_MODEL), TARGET_MODEL.name))
         return Draft(config, read_tensors(folder / "model.safetensors"), draft.trained_on)
 
 
