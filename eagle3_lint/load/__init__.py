@@ -92,7 +92,11 @@ def repository(address: str) -> tuple[str, str | None] | None:
 
     None for anything that is not a whole repository of the Hub: a folder of one, a path, a store.
     """
-    name, _, commit = address.removeprefix("hf://").partition("@")
-    if not address.startswith("hf://") or "/" in commit or name.count("/") != 1:
+    if not is_address(address):
         return None
-    return name, commit or None
+    from eagle3_lint.load.remote.address import is_hub, parse
+
+    if not is_hub(address):
+        return None
+    found = parse(address)
+    return None if found.path else (found.repository, found.revision)
