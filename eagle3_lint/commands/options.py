@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from eagle3_lint.facts import Facts
     from eagle3_lint.fixing import FixResult
     from eagle3_lint.releases import Target
+
+_Answer = TypeVar("_Answer")
 
 _COLOURS = {
     "error": "red", "warning": "yellow", "info": "cyan", "refused": "red", "broken": "red",
@@ -85,19 +87,7 @@ class Asked:
         """Check one path; ``targets`` stand in where none were asked for."""
         from eagle3_lint.checking import check
 
-        recovered(path)
-        return check(
-            path,
-            self.targets or targets,
-            self.target_model,
-            ids_mean=self.ids_mean,
-            trained_on=self.trained_on,
-            select=self.select,
-            ignore=self.ignore,
-            rules=self.rules,
-            runner=self.runner,
-            launch=self.launch,
-        )
+        return self._asked(check, path, targets)
 
     def prepare(
         self, path: str, targets: Sequence[str] = ()
@@ -105,8 +95,14 @@ class Asked:
         """What a check of one path needs to know, for a command that does more with it."""
         from eagle3_lint.checking import prepare
 
+        return self._asked(prepare, path, targets)
+
+    def _asked(
+        self, function: Callable[..., _Answer], path: str, targets: Sequence[str]
+    ) -> _Answer:
+        """What ``check`` or ``prepare`` answers; they take the same."""
         recovered(path)
-        return prepare(
+        return function(
             path,
             self.targets or targets,
             self.target_model,
