@@ -18,10 +18,7 @@ from eagle3_lint.contract.runtime import runtime_file
 from eagle3_lint.releases import newest, parse_target
 from eagle3_lint.simulate.aux_states import aux_states
 from eagle3_lint.simulate.load import simulate_load
-from eagle3_lint.simulate.result import Failure, Load
 from eagle3_lint.simulate.switches import taken
-from tests.conformance.compare import play
-from tests.conformance.corpus import Case
 from tests.conformance.draft import (
     ABSENT,
     DRAFT_VOCAB,
@@ -36,6 +33,7 @@ from tests.conformance.draft import (
     norms,
     two_layers,
 )
+from tests.unit.loader import Loader
 
 RELEASES = runtime_file("tensorrt-llm").releases
 #: One of each of the loader's states: every parameter is asked for; modules without a tensor are
@@ -51,23 +49,8 @@ WHOLE_MLA = (
     .config(draft_vocab_size=VOCAB)
 )
 
-
-def played(draft: Draft, release: str) -> Failure | Load:
-    case = Case("one", dict(draft.fields), dict(draft.tensors), draft.d2t, frozenset())
-    return play(case, "tensorrt-llm", release)
-
-
-def refused(draft: Draft, release: str) -> tuple[str, str]:
-    """Type and text of the exception."""
-    failure = played(draft, release)
-    assert isinstance(failure, Failure), failure
-    return failure.type, failure.message
-
-
-def loaded(draft: Draft, release: str) -> Load:
-    load = played(draft, release)
-    assert isinstance(load, Load), load
-    return load
+LOADER = Loader("tensorrt-llm")
+played, refused, loaded = LOADER.played, LOADER.refused, LOADER.loaded
 
 
 def since(bound: str) -> list[Any]:

@@ -12,32 +12,15 @@ from eagle3_lint.config_classes import ConfigClassTable
 from eagle3_lint.contract.runtime import runtime_file
 from eagle3_lint.simulate.aux_states import aux_states
 from eagle3_lint.simulate.resolve import ConfigClassRefusal
-from eagle3_lint.simulate.result import Failure, Load
-from tests.conformance.compare import play
-from tests.conformance.corpus import Case
-from tests.conformance.draft import ABSENT, Draft, llama, mla
+from tests.conformance.draft import ABSENT, llama, mla
+from tests.unit.loader import Loader
 
 GOOD = llama().config(architectures=["Eagle3LlamaForCausalLM"])
 LATENT = mla().config(model_type="kimi_k2")
 YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
 
-
-def played(draft: Draft, release: str) -> Failure | Load:
-    case = Case("one", dict(draft.fields), dict(draft.tensors), draft.d2t, frozenset())
-    return play(case, "vllm", release)
-
-
-def refused(draft: Draft, release: str) -> tuple[str, str]:
-    """Type and text of the exception."""
-    failure = played(draft, release)
-    assert isinstance(failure, Failure), failure
-    return failure.type, failure.message
-
-
-def loaded(draft: Draft, release: str) -> Load:
-    load = played(draft, release)
-    assert isinstance(load, Load), load
-    return load
+LOADER = Loader("vllm")
+played, refused, loaded = LOADER.played, LOADER.refused, LOADER.loaded
 
 
 @pytest.mark.parametrize("release", runtime_file("vllm").releases)
