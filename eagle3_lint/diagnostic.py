@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -38,6 +38,7 @@ class Edit:
         "set_config",
         "remove_config",
         "drop_tensor",
+        "split_tensor",
         "rebuild_d2t",
         "add_d2t",
         "sort_fc",
@@ -59,6 +60,13 @@ class Edit:
     @classmethod
     def drop(cls, tensor: str) -> Edit:
         return cls("drop_tensor", (("tensor", tensor),))
+
+    @classmethod
+    def split(cls, tensor: str, parts: Iterable[tuple[str, int]]) -> Edit:
+        """Several tensors in the place of one: name and number of rows of each, in the order of its
+        rows, all of which they take."""
+        into = [{"to": name, "rows": rows} for name, rows in parts]
+        return cls("split_tensor", (("tensor", tensor), ("parts", into)))
 
     @classmethod
     def rebuild_d2t(cls, tensor: str, source: Literal["absolute", "t2d"]) -> Edit:

@@ -14,6 +14,7 @@ from eagle3_lint.checks.aux_ids import check_aux_ids
 from eagle3_lint.checks.config import check_config
 from eagle3_lint.checks.container import check_container
 from eagle3_lint.checks.forward import check_forward
+from eagle3_lint.checks.fused import Apart, taken_apart
 from eagle3_lint.checks.loading import check_loading
 from eagle3_lint.checks.precision import check_precision, undescribed
 from eagle3_lint.checks.spelling import Respelling, badness, better_spelling
@@ -29,6 +30,7 @@ from eagle3_lint.diagnostic import Diagnostic, Finding
 from eagle3_lint.facts import Facts
 from eagle3_lint.forward import Need, needs
 from eagle3_lint.frozen import frozen
+from eagle3_lint.fused import known_fused
 from eagle3_lint.producer import recognise, sorts_rows, trains_with
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import (
@@ -145,6 +147,7 @@ class Examiner:
         self._resolutions: dict[tuple[int, int, bool], Resolution] = {}
         self._loads: dict[tuple[int, str, str], Load] = {}
         self._respellings: dict[int, Respelling | None] = {}
+        self._aparts: dict[int, Apart | None] = {}
         self._loads_in: dict[str, tuple[str, ...]] = {}
         self.needs: tuple[Need, ...] = needs(facts, question.rules)
         self._honoured: dict[str, str] = {}
@@ -287,7 +290,7 @@ class Examiner:
 
     def _findings(self, subject: Subject) -> Iterator[Finding]:
         yield from check_config(subject)
-        yield from check_loading(subject, self._respelling(subject))
+        yield from check_loading(subject, self._respelling(subject), self._apart(subject))
         yield from check_aux_ids(subject)
         yield from check_aux(subject)
         yield from check_vocabulary(subject)
@@ -312,6 +315,16 @@ class Examiner:
         if id(load) not in self._respellings:
             self._respellings[id(load)] = better_spelling(subject)
         return self._respellings[id(load)]
+
+    def _apart(self, subject: Subject) -> Apart | None:
+        """The search for fused tensors, once per load."""
+        load = subject.load
+        if load is None or load.outcome == "ok":
+            return None
+        if id(load) not in self._aparts:
+            known = known_fused(self.question.rules)
+            self._aparts[id(load)] = taken_apart(subject, known)
+        return self._aparts[id(load)]
 
     def _word(self, findings: Iterable[Finding]) -> Iterator[Diagnostic]:
         for finding in findings:

@@ -225,7 +225,8 @@ def _repeated(
     Neighbouring tokens have equal offsets and rows of their own. A head that was cut out of a whole
     one by its offsets instead of its tokens has one row for all of them.
     """
-    head = next((t for n, t in tensors.items() if bare(n) == "lm_head.weight"), None)
+    # Whatever stands in front of its name: a fix may take that away.
+    head = next((t for n, t in tensors.items() if f".{n}".endswith(".lm_head.weight")), None)
     if head is None or d2t is None or len(d2t) < 2:
         return 0
     equal_offsets = (i for i in range(len(d2t) - 1) if d2t[i] == d2t[i + 1])

@@ -230,7 +230,9 @@ def _converted(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
         )
     values = {draft.d2t.tensor: draft.d2t.offsets} if draft.d2t is not None else {}
     try:
-        content = as_safetensors([folder / file for file in files], draft.names, values)
+        content = as_safetensors(
+            [folder / file for file in files], draft.names, values, draft.parts
+        )
     except Exception as error:
         raise InputError(f"{folder}: torch cannot read the weights again: {error}") from error
     change = folder_change(draft, {}, None, tuple(looked.values()), title(draft.edits()))
@@ -248,13 +250,15 @@ def title(edits: Sequence[Edit]) -> str:
     drops = sum(e.op == "drop_tensor" for e in edits)
     rebuilt = sum(e.op == "rebuild_d2t" for e in edits)
     added = sum(e.op == "add_d2t" for e in edits)
+    split = sum(e.op == "split_tensor" for e in edits)
     sorted_ = sum(e.op == "sort_fc" for e in edits)
-    fields = len(edits) - renames - drops - rebuilt - added - sorted_
+    fields = len(edits) - renames - drops - split - rebuilt - added - sorted_
     parts = [
         f"{count} {word}{'s' if count > 1 else ''} {what}"
         for count, word, what in (
             (renames, "tensor", "renamed"),
             (drops, "tensor", "dropped"),
+            (split, "tensor", "split"),
             (rebuilt, "vocabulary map", "rebuilt"),
             (added, "vocabulary map", "added"),
             (sorted_, "fc", "sorted"),

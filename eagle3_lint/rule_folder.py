@@ -16,6 +16,7 @@ _FILES = (
     ("catalog/*.toml", "rule"),
     ("producers/*.toml", "producer"),
     ("launch/*.toml", "launch"),
+    ("fused.toml", "fused"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from eagle3_lint.checks.fused import Apart
 from eagle3_lint.checks.mending import mend
 from eagle3_lint.checks.near_miss import NearMiss, near_misses
 from eagle3_lint.checks.spelling import Respelling, badness
@@ -35,23 +36,31 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def check_loading(subject: Subject, respelling: Respelling | None) -> Iterator[Finding]:
+def check_loading(
+    subject: Subject, respelling: Respelling | None, apart: Apart | None
+) -> Iterator[Finding]:
     """Findings about names, shapes and missing or surplus tensors.
 
     Args:
         subject: the draft before the target.
         respelling: names under which more of it would load, if there are such.
+        apart: fused tensors whose parts would load, if there are such. One thing at a time: names
+            come first.
     """
     load = subject.load
     if load is None or not load.parameters:
         return
     if respelling is not None:
         yield _misspelled(subject, load, respelling)
-        subject = subject.with_load(respelling.load)
         # Names in what follows are the new ones; the places still need the old.
-        yield from _rest(subject, {new: old for old, new in respelling.names.items()})
+        names = {new: old for old, new in respelling.names.items()}
+        yield from _rest(subject.with_load(respelling.load), names, ())
+    elif apart is not None:
+        yield _fused(subject, load, apart)
+        yield from _rest(subject.with_load(apart.load), {}, ())
     else:
-        yield from _rest(subject, {})
+        misses = near_misses(subject) if load.outcome != "ok" else ()
+        yield from _rest(subject, {}, misses)
 
 
 def _effect_of_unfilled(load: Load) -> Effect:
@@ -101,11 +110,38 @@ def _misspelled(subject: Subject, load: Load, respelling: Respelling) -> Finding
     )
 
 
-def _rest(subject: Subject, old_name: dict[str, str]) -> Iterator[Finding]:
+def _fused(subject: Subject, load: Load, apart: Apart) -> Finding:
+    whole, parts = list(apart.parts), [p.name for made in apart.parts.values() for p in made]
+    empty = sorted(set(load.unfilled) - set(apart.load.unfilled))
+    edits = (Edit.split(n, [(p.name, p.rows) for p in made]) for n, made in apart.parts.items())
+    return Finding(
+        "E3L212",
+        {
+            "target": str(subject.target),
+            "tensors": listing(whole),
+            "hold": "holds" if len(whole) == 1 else "hold",
+            "parts": listing(parts),
+            "unfilled": listing(empty),
+            "error": str(apart.failure).rstrip("."),
+        },
+        subject.all_at(whole),
+        subject.cite(apart.source),
+        Fix(f"split {plural(len(whole), 'tensor')} into {len(parts)}", "safe", tuple(edits)),
+        variant="refused" if apart.failure is not None else "message",
+        effect="refused" if apart.failure is not None else _effect_of_unfilled(load),
+    )
+
+
+def _rest(
+    subject: Subject, old_name: dict[str, str], misses: Sequence[NearMiss]
+) -> Iterator[Finding]:
+    """What is wrong beside names and fused tensors.
+
+    Args:
+        misses: names that tensors were nearly given.
+    """
     load = subject.load
     assert load is not None
-    # Under another spelling the tensors have other names yet; one thing at a time.
-    misses = near_misses(subject) if not old_name and load.outcome != "ok" else ()
     yield from _refused(subject, load, old_name, misses)
     yield from _missing(subject, load)
     yield from _surplus(subject, load, old_name, misses)

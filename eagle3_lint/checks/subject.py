@@ -12,6 +12,7 @@ from eagle3_lint.diagnostic import Place
 from eagle3_lint.facts import Facts
 from eagle3_lint.forward import Need
 from eagle3_lint.frozen import frozen
+from eagle3_lint.fused import Part
 from eagle3_lint.producer import UNKNOWN_PRODUCER
 from eagle3_lint.releases import Target
 from eagle3_lint.report.model import ProducerReport
@@ -103,12 +104,20 @@ class Subject:
         return f"{self.target.runtime} {source}" if source[:1].isdigit() else source
 
     def played(
-        self, names: Mapping[str, str] | None = None, config: Mapping[str, object] | None = None
+        self,
+        names: Mapping[str, str] | None = None,
+        config: Mapping[str, object] | None = None,
+        parts: Mapping[str, Sequence[Part]] | None = None,
     ) -> Load:
-        """The load of this draft with tensors renamed or configuration fields set."""
+        """The load of this draft with tensors renamed or split, or configuration fields set."""
         assert self.contract is not None
-        names = names or {}
-        shapes = {names.get(n, n): t.shape for n, t in self.facts.tensors.items()}
+        names, parts = names or {}, parts or {}
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, tensor in self.facts.tensors.items():
+            if name in parts:
+                shapes |= {p.name: (p.rows, *tensor.shape[1:]) for p in parts[name]}
+            else:
+                shapes[names.get(name, name)] = tensor.shape
         merged = {**self.resolution.config, **(config or {})}
         ordered = dict(sorted(shapes.items()))
         return simulate_load(self.contract, merged, ordered, self.known)

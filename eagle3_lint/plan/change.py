@@ -45,10 +45,11 @@ def folder_change(
 def _weights(draft: Edited, file: str, text: str) -> WeightsChange | None:
     here = [t.name for t in draft.original.tensors.values() if t.file == file]
     names = {name: draft.names[name] for name in here if name in draft.names}
+    parts = {name: draft.parts[name] for name in here if name in draft.parts}
     made, added = _made(draft, here), _added(draft, file)
     if names == {name: name for name in here} and not made and not added:
         return None
-    header, pieces = renamed(text, names, made, added)
+    header, pieces = renamed(text, names, made, added, parts)
     return WeightsChange(file, header, pieces)
 
 
@@ -95,6 +96,9 @@ def _index(draft: Edited, text: str) -> str:
     for name in draft.original.tensors:
         if name not in draft.names:
             text = without(text, f"/weight_map/{escape(name)}")
+        for part, _ in draft.parts.get(name, ()):
+            file = draft.original.tensors[name].file
+            text = with_value(text, f"/weight_map/{escape(part)}", file)
     if draft.added is not None:
         file = draft.facts.tensors[draft.added].file
         text = with_value(text, f"/weight_map/{escape(draft.added)}", file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from eagle3_lint.diagnostic import Edit
@@ -18,6 +18,10 @@ from eagle3_lint.vocabulary import marked_tokens, offsets_of
 
 #: Integers of either sign, as :mod:`struct` calls them.
 _CODES = {"I16": "h", "I32": "i", "I64": "q"}
+
+
+#: What a split tensor came to: present name and number of rows of each part, in order.
+Parts = tuple[tuple[str, int], ...]
 
 
 class CollisionError(ValueError):
@@ -45,7 +49,8 @@ class Edited:
     Attributes:
         original: as it is on disk.
         facts: as the edits make it.
-        names: name on disk → name now; a tensor that is dropped is not in it.
+        names: name on disk → name now; a tensor that is dropped or split is not in it.
+        parts: name on disk → the parts into which the tensor is split.
         d2t: the rebuilt offsets and what they were rebuilt from; None when they are as on disk.
         added: the present name of a d2t that is not on disk.
         fc: the name on disk of an fc whose column blocks are moved (``facts.fc_order``).
@@ -54,6 +59,7 @@ class Edited:
     original: Facts
     facts: Facts
     names: Mapping[str, str]
+    parts: Mapping[str, Parts] = field(default_factory=dict)
     d2t: Rebuilt | None = None
     added: str | None = None
     fc: str | None = None
@@ -75,19 +81,25 @@ class Edited:
         held = dict(self.facts.tensors)
         now = {name: name for name in held}
         added = self.added
+        split: dict[str, Parts] = {}
         for edit in edits:
             fields = dict(edit.fields)
             if edit.op == "rename_tensor":
                 now[_present(now, fields["tensor"])] = str(fields["to"])
             elif edit.op == "drop_tensor":
                 del now[_present(now, fields["tensor"])]
+            elif edit.op == "split_tensor":
+                whole = _present(now, fields["tensor"])
+                made = _split(held[whole], fields["parts"])
+                del now[whole]
+                _add(held, now, made)
+                split[self._on_disk(whole)] = tuple((t.name, t.shape[0]) for t in made)
             elif edit.op == "rebuild_d2t":
                 rebuilt = self._rebuilt(_present(now, fields["tensor"]), fields["from"])
             elif edit.op == "add_d2t":
                 added = str(fields["tensor"])
                 rebuilt = self._added(added, fields["from"])
-                held[added] = self._new_tensor(added, rebuilt)
-                now[added] = added
+                _add(held, now, (self._new_tensor(added, rebuilt),))
             elif edit.op == "sort_fc":
                 fc = self._on_disk(_present(now, fields["tensor"]))
                 order = _moved(order, fields["order"])
@@ -101,18 +113,24 @@ class Edited:
             document = parse_document(text.encode("utf-8"))
         tensors = (replace(held[old], name=new) for old, new in now.items())
         names = {first: now[old] for first, old in self.names.items() if old in now}
+        parts = {
+            first: tuple((now[_present(now, name)], rows) for name, rows in made)
+            for first, made in {**self.parts, **split}.items()
+        }
         facts = replace(changed(self.facts, document, tensors), fc_order=order)
         if rebuilt is not self.d2t and rebuilt is not None:
             facts = replace(facts, d2t=rebuilt.offsets)
-        return Edited(self.original, facts, names, rebuilt, now.get(added or ""), fc)
+        return Edited(self.original, facts, names, parts, rebuilt, now.get(added or ""), fc)
 
     def _on_disk(self, name: str) -> str:
-        return next(old for old, new in self.names.items() if new == name)
+        """Raises KeyError for a tensor that is not on disk as such."""
+        for old, new in self.names.items():
+            if new == name:
+                return old
+        raise KeyError(name)
 
     def _added(self, name: str, source: object) -> Rebuilt:
         """Raises ValueError when the source does not have one token for each row of the head."""
-        if name in self.facts.tensors:
-            raise CollisionError(f"there is a {name!r} already")
         listed = source == "list"
         tokens = (self.facts.token_list or ()) if listed else marked_tokens(self.facts.t2d or ())
         if not tokens or len(tokens) != self.facts.shown.draft_vocab_size:
@@ -145,7 +163,9 @@ class Edited:
         """What leads from the draft on disk to this one, each change once."""
         found: list[Edit] = []
         for name in self.original.tensors:
-            if name not in self.names:
+            if name in self.parts:
+                found.append(Edit.split(name, self.parts[name]))
+            elif name not in self.names:
                 found.append(Edit.drop(name))
             elif self.names[name] != name:
                 found.append(Edit.rename(name, self.names[name]))
@@ -168,7 +188,7 @@ class Edited:
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for equal drafts."""
-        names = tuple(self.names.get(n, "") for n in self.original.tensors)
+        names = tuple(self.parts.get(n, self.names.get(n, "")) for n in self.original.tensors)
         values = self.d2t and self.d2t.source, self.added, self.facts.fc_order
         return self.facts.document.text, names, values
 
@@ -185,6 +205,41 @@ def packed(offsets: Sequence[int], dtype: str) -> bytes:
         return struct.pack(f"<{len(offsets)}{_CODES[dtype]}", *offsets)
     except struct.error as error:
         raise ValueError(f"{dtype} is too small for these offsets: {error}") from None
+
+
+def _split(whole: Tensor, parts: object) -> tuple[Tensor, ...]:
+    """The parts of a tensor, each where its rows are.
+
+    Raises:
+        ValueError: the parts do not take all of its rows, or a row is no number of whole bytes.
+    """
+    into = [(str(p["to"]), int(p["rows"])) for p in parts] if isinstance(parts, list) else []
+    rows = whole.shape[0] if whole.shape else 0
+    if not rows or sum(n for _, n in into) != rows or min(n for _, n in into) < 1:
+        raise ValueError(f"{whole.name}: {into} are not parts of {rows} rows")
+    if whole.nbytes % rows:
+        raise ValueError(f"{whole.name}: its rows are no whole bytes")
+    row, begin = whole.nbytes // rows, 0
+    made: list[Tensor] = []
+    for name, count in into:
+        shape = (count, *whole.shape[1:])
+        at = whole.offset + begin * row if whole.offset >= 0 else whole.offset
+        made.append(Tensor(name, whole.dtype, shape, whole.file, at, count * row))
+        begin += count
+    return tuple(made)
+
+
+def _add(held: dict[str, Tensor], now: dict[str, str], tensors: Iterable[Tensor]) -> None:
+    """Tensors that were not there before.
+
+    Raises:
+        CollisionError: a name is taken.
+    """
+    for tensor in tensors:
+        if tensor.name in held:
+            raise CollisionError(f"there is a {tensor.name!r} already")
+        held[tensor.name] = tensor
+        now[tensor.name] = tensor.name
 
 
 def _moved(before: tuple[int, ...], order: object) -> tuple[int, ...]:

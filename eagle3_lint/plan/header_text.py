@@ -32,11 +32,12 @@ def renamed(
     names: Mapping[str, str],
     made: Mapping[str, NewData] | None = None,
     added: Mapping[str, Added] | None = None,
+    parts: Mapping[str, Sequence[tuple[str, int]]] | None = None,
 ) -> tuple[bytes, tuple[Piece, ...] | None]:
     """The header under other names, and what becomes of the data.
 
-    Order, metadata and fields that the format does not know stay. Names that are not in ``names``
-    are dropped, and the data of the others move together.
+    Order, metadata and fields that the format does not know stay. Names that are neither in
+    ``names`` nor in ``parts`` are dropped, and the data of the others move together.
 
     Args:
         text: the header's JSON, as the library accepts it.
@@ -44,18 +45,21 @@ def renamed(
         made: name in the file → new data, of the size of the old.
         added: new name → a tensor; it comes before the others' data, so that eight-byte numbers
             stay aligned.
+        parts: name in the file → new name and number of rows of each tensor that takes its place.
+            Rows follow each other in the data, so that these stay where they are.
 
     Returns:
         The new JSON without padding, and the pieces of data it speaks of; None for those when they
         stay as they are.
     """
     members: Members = parse(text)
+    parts = parts or {}
     last = {name: place for place, (name, _) in enumerate(members)}
     kept = [
         (name, entry)
         for place, (name, entry) in enumerate(members)
         # Of equal names the last one counts, so an earlier one must not become a tensor.
-        if name == _METADATA or (name in names and last[name] == place)
+        if name == _METADATA or ((name in names or name in parts) and last[name] == place)
     ]
     dropped = len(kept) < len(last)
     pieces: tuple[Piece, ...] | None = None
@@ -63,7 +67,13 @@ def renamed(
         front = [Made(a.data) for a in (added or {}).values()]
         kept, moved = _moved_together(kept, made or {}, sum(len(p.content) for p in front))
         pieces = (*front, *moved)
-    new = [(names.get(name, name), entry) for name, entry in kept]
+    new = [
+        member
+        for name, entry in kept
+        for member in (
+            _apart(name, entry, parts[name]) if name in parts else [(names.get(name, name), entry)]
+        )
+    ]
     return _dumped([*new, *_entries(added or {})]).encode("utf-8"), pieces
 
 
@@ -98,6 +108,27 @@ def _moved_together(
     return new, tuple(pieces)
 
 
+def _apart(name: str, entry: Any, parts: Sequence[tuple[str, int]]) -> Iterator[tuple[str, Any]]:
+    """One entry as several, each with its rows.
+
+    Raises:
+        ValueError: the parts are not all of its rows.
+    """
+    shape = dict(entry)["shape"] if isinstance(entry, Pairs) else entry[1]
+    (begin, end), rows = _span(entry), sum(count for _, count in parts)
+    if rows != int(_text(shape[0])) or (end - begin) % rows:
+        raise ValueError(f"{name}: no {rows} rows of whole bytes")
+    row = (end - begin) // rows
+    for new, count in parts:
+        span = [begin, begin + count * row]
+        yield new, _placed(entry, span, [count, *shape[1:]])
+        begin += count * row
+
+
+def _text(number: Any) -> str:
+    return number.text if isinstance(number, Number) else str(number)
+
+
 def _pieces(name: str, data: NewData, begin: int, end: int) -> list[Piece]:
     new: list[Piece] = (
         [Made(data)] if isinstance(data, bytes) else [Kept(begin + a, begin + b) for a, b in data]
@@ -111,15 +142,16 @@ def _pieces(name: str, data: NewData, begin: int, end: int) -> list[Piece]:
 def _span(entry: Any) -> tuple[int, int]:
     """Begin and end of a tensor's data; its entry may be an object or a positional list."""
     fields = dict(entry)["data_offsets"] if isinstance(entry, Pairs) else entry[2]
-    begin, end = (int(offset.text) for offset in fields)
+    begin, end = (int(_text(offset)) for offset in fields)
     return begin, end
 
 
-def _placed(entry: Any, span: list[int]) -> Any:
-    """An entry with other offsets; everything else as it was written."""
+def _placed(entry: Any, span: list[int], shape: list[Any] | None = None) -> Any:
+    """An entry with other offsets or another shape; everything else as it was written."""
     if isinstance(entry, Pairs):
-        return Pairs((key, span if key == "data_offsets" else value) for key, value in entry)
-    return [*entry[:2], span]
+        new = {"data_offsets": span} if shape is None else {"data_offsets": span, "shape": shape}
+        return Pairs((key, new.get(key, value)) for key, value in entry)
+    return [entry[0], entry[1] if shape is None else shape, span]
 
 
 def _dumped(members: Members) -> str:

@@ -63,6 +63,9 @@ def in_words(edit: Edit) -> str:
         return f"{fields['tensor']} → {fields['to']}"
     if edit.op == "drop_tensor":
         return f"{fields['tensor']} is dropped"
+    if edit.op == "split_tensor":
+        into = ", ".join(f"{part['to']} ({part['rows']} rows)" for part in fields["parts"])
+        return f"{fields['tensor']} is split into {into}"
     if edit.op == "rebuild_d2t":
         what = "the tokens it holds" if fields["from"] == "absolute" else "the tokens t2d marks"
         return f"{fields['tensor']} is rebuilt from {what}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from eagle3_lint.contract.expression import compile_expression
 from eagle3_lint.contract.model import Contract, KeyStatement, LookupStatement, Raise
@@ -15,6 +16,18 @@ from eagle3_lint.simulate.shapes import fit
 VOCABULARY_MAP = "vocabulary.map"
 
 
+class _Held(NamedTuple):
+    """A part that waits for its partners.
+
+    Attributes:
+        source: what makes it wait.
+    """
+
+    tensor: str
+    shape: Shape
+    source: str
+
+
 class _Player:
     """The state of one load: what has arrived so far."""
 
@@ -25,7 +38,7 @@ class _Player:
         self.modules = _modules(self.parameters)
         self.steps = [s for s in contract.keys if self._applies(s)]
         self.filled: dict[str, dict[str, str]] = {}
-        self.gathered: dict[str, dict[str, tuple[str, Shape]]] = {}
+        self.gathered: dict[str, dict[str, _Held]] = {}
         self.reached: dict[str, str] = {}
         self.dropped: dict[str, str] = {}
         self.ignored: list[str] = []
@@ -161,11 +174,11 @@ class _Player:
         """Hold a part back until its partners have come, then load them as one tensor."""
         place = key.replace(step.find, step.into)
         held = self.gathered.setdefault(place, {})
-        held[step.find] = (tensor, shape)
+        held[step.find] = _Held(tensor, shape, step.source)
         if not all(partner in held for partner in step.partners):
             return
         parts = [held.pop(partner) for partner in step.partners]
-        shapes = [shape for _, shape in parts]
+        shapes = [part.shape for part in parts]
         if step.differs is not None and len({shape[1:] for shape in shapes}) > 1:
             text = fill(step.differs.message, {"shapes": shapes})
             self.failures.append(
@@ -173,18 +186,18 @@ class _Player:
             )
         parameter = self.parameters.get(place)
         if parameter is None:
-            self.dropped.update((name, step.source) for name, _ in parts)
+            self.dropped.update((part.tensor, step.source) for part in parts)
             return
         whole = (sum(shape[0] for shape in shapes if shape), *shapes[0][1:])
-        self._fit(parameter, "", parts[0][0], whole)
-        for name, _ in parts:
-            self.reached[name] = parameter.name
+        self._fit(parameter, "", parts[0].tensor, whole)
+        for part in parts:
+            self.reached[part.tensor] = parameter.name
 
     def close(self) -> None:
         """Parts whose partners never came are lost without a word."""
         for held in self.gathered.values():
-            for tensor, _ in held.values():
-                self.dropped[tensor] = "its partner is not in the checkpoint"
+            for part in held.values():
+                self.dropped[part.tensor] = part.source
 
     def empty(self) -> set[str]:
         """Parameters that are not filled, or not in full."""

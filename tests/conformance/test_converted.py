@@ -1,8 +1,9 @@
 """Every producer's draft, as it is and after a conversion, in the runtimes' own loaders.
 
-The drafts of ``fixtures/`` are asked as their producers wrote them, fixed for SGLang, fixed for
-vLLM and, where that form has their layer, in speculators' nested form. Our contracts must say the
-same of each; and what was fixed for a runtime must load whole in the release that it was fixed for.
+The drafts of ``fixtures/``, and one of them with matrices that are stored as one, are asked as they
+are, fixed for SGLang, fixed for vLLM and, where that form has their layer, in speculators' nested
+form. Our contracts must say the same of each; and what was fixed for a runtime must load whole in
+the release that it was fixed for.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from eagle3_lint.checking import read_draft
 from eagle3_lint.errors import InputError
 from tests.conformance.answers import PYTHON
 from tests.conformance.compare import compare, report
-from tests.conformance.corpus import Case
+from tests.conformance.corpus import Case, write
 from tests.conformance.sglang_run import ask as ask_sglang
 from tests.conformance.vllm_run import ask as ask_vllm
 
@@ -41,10 +42,15 @@ RELEASES = (
 NOT_SERVED = {("speculators-0.9.0-qwen3", "sglang")}
 
 
+#: Latent attention; its a-projections are joined for the drafts of this name.
+LATENT = "modelopt-0.47.0-mla"
+FUSED = f"{LATENT}, fused"
+
+
 def names() -> list[str]:
-    """The fixtures that the producers' own code wrote, or by their documented names."""
+    """The fixtures that the producers' own code wrote, or by their documented names; and FUSED."""
     found = (path.parent.name for path in FIXTURES.glob("*/fixture.json"))
-    return sorted(name for name in found if not name.startswith("kimi"))
+    return [*sorted(name for name in found if not name.startswith("kimi")), FUSED]
 
 
 def case(name: str, draft: Path) -> Case:
@@ -70,25 +76,39 @@ def drafts() -> tuple[Case, ...]:
 
 def _drafts(room: Path) -> Iterator[Case]:
     for name in names():
-        yield case(f"{name}: as it is", FIXTURES / name)
+        draft = FIXTURES / name if name != FUSED else fused(room / "fused")
+        yield case(f"{name}: as it is", draft)
         for words, targets, how in (
             ("for sglang", ["sglang==0.5.23"], {}),
             ("for vllm", ["vllm==0.33.0"], {}),
             ("nested", ["vllm==0.33.0"], {"as_": "speculators"}),
         ):
-            yield from _converted(name, words, targets, how, room / f"{name} {words}")
+            converted = room / f"{name} {words}"
+            try:
+                eagle3_lint.fix(draft, targets, output=converted, **how)
+            except InputError:
+                continue  # the form has no such layer; tests/unit/test_round_trips.py says which
+            if not converted.is_dir():
+                shutil.copytree(draft, converted)  # there was nothing to change
+            yield case(f"{name}: {words}", converted)
 
 
-def _converted(
-    name: str, words: str, targets: list[str], how: dict[str, Any], folder: Path
-) -> Iterator[Case]:
-    try:
-        eagle3_lint.fix(FIXTURES / name, targets, output=folder, **how)
-    except InputError:
-        return  # the form has no such layer; tests/unit/test_round_trips.py says which
-    if not folder.is_dir():
-        shutil.copytree(FIXTURES / name, folder)  # there was nothing to change
-    yield case(f"{name}: {words}", folder)
+def fused(folder: Path) -> Path:
+    """The draft with latent attention, its a-projections joined as the runtimes join them."""
+    facts = read_draft(FIXTURES / LATENT)
+    joined = Case(
+        name=FUSED,
+        config=json.loads((FIXTURES / LATENT / "config.json").read_text(encoding="utf-8")),
+        tensors={n: (t.dtype, t.shape) for n, t in facts.tensors.items()},
+        d2t=None,
+        tags=frozenset(),
+    )
+    layer = "layers.0.self_attn."
+    dtype, (first, columns) = joined.tensors.pop(f"{layer}q_a_proj.weight")
+    _, (second, _) = joined.tensors.pop(f"{layer}kv_a_proj_with_mqa.weight")
+    name = f"{layer}fused_qkv_a_proj_with_mqa.weight"
+    joined.tensors[name] = (dtype, (first + second, columns))
+    return write(joined, folder)
 
 
 @cache

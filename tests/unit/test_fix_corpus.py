@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eagle3_lint.checking import check
+from eagle3_lint.diagnostic import Edit
 from eagle3_lint.errors import InputError
 from eagle3_lint.fixing import FixResult, fix, undo
 from eagle3_lint.load.header import read_header
@@ -26,6 +28,8 @@ TARGETS = (
     ("vllm==0.32.0",),
     ("sglang==0.5.11", "vllm==0.25.0"),
 )
+#: Tensors of the corpus hold one number each, so that rows of the head are equal.
+IGNORED = ("E3L413",)
 EVERY = os.environ.get("EAGLE3_LINT_FIX") == "all"
 CASES = [
     pytest.param(case, targets, id=f"{case.name} for {' and '.join(targets)}")
@@ -47,24 +51,45 @@ def picture(folder: Path) -> dict[str, tuple[int, str]]:
     }
 
 
-def tensors(folder: Path) -> dict[str, str]:
-    """Tensor → hash of its bytes, of the one file that the corpus writes."""
+def tensors(folder: Path) -> dict[str, bytes]:
+    """Tensor → its bytes, of the one file that the corpus writes."""
     path = folder / "model.safetensors"
     header, raw = read_header(path), path.read_bytes()
     start = header.data_start
-    return {
-        t.name: hashlib.sha256(raw[start + t.begin : start + t.end]).hexdigest()
-        for t in header.tensors
-    }
+    return {t.name: raw[start + t.begin : start + t.end] for t in header.tensors}
+
+
+def as_promised(data: dict[str, bytes], edits: Iterable[Edit]) -> dict[str, bytes]:
+    """The tensors that edits of their names leave."""
+    of_tensor = {dict(e.fields).get("tensor"): e for e in edits}
+    kept: dict[str, bytes] = {}
+    for name, content in data.items():
+        edit = of_tensor.get(name)
+        fields: dict[str, Any] = dict(edit.fields) if edit is not None else {}
+        if edit is None:
+            kept[name] = content
+        elif edit.op == "rename_tensor":
+            kept[fields["to"]] = content
+        elif edit.op == "split_tensor":
+            row = len(content) // sum(part["rows"] for part in fields["parts"])
+            for part in fields["parts"]:
+                kept[part["to"]], content = (
+                    content[: part["rows"] * row],
+                    content[part["rows"] * row :],
+                )
+            assert content == b""
+        else:
+            assert edit.op == "drop_tensor"
+    return kept
 
 
 def fixed(draft: Path, targets: tuple[str, ...]) -> FixResult | None:
     """What the fix did; None for what is no draft, which cannot be checked either."""
     try:
-        return fix(draft, targets)
+        return fix(draft, targets, ignore=IGNORED)
     except InputError:
         with pytest.raises(InputError, match="no EAGLE-3 draft"):
-            check(draft, targets)
+            check(draft, targets, ignore=IGNORED)
         return None
 
 
@@ -88,17 +113,13 @@ def test_fix_check_fix_undo(case: Case, targets: tuple[str, ...], tmp_path: Path
         assert result.edits == ()
         assert picture(draft) == before
         return
-    after = check(draft, targets)
+    after = check(draft, targets, ignore=IGNORED)
     assert comparable(after.to_json()) == comparable(result.after.to_json())
     if len(targets) == 1:
         # Several can ask for what contradicts.
         _promised(result.after.to_json())
-    names = {dict(e.fields)["tensor"]: dict(e.fields)["to"] for e in result.edits
-             if e.op == "rename_tensor"}  # fmt: skip
-    dropped = {dict(e.fields)["tensor"] for e in result.edits if e.op == "drop_tensor"}
-    kept = {names.get(name, name): sha for name, sha in data.items() if name not in dropped}
-    assert tensors(draft) == kept
-    again = fix(draft, targets)
+    assert tensors(draft) == as_promised(data, result.edits)
+    again = fix(draft, targets, ignore=IGNORED)
     assert again.edits == ()
     undo(draft)
     assert picture(draft) == before

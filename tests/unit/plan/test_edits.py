@@ -80,3 +80,45 @@ def test_a_d2t_that_cannot_hold_the_offsets_is_left_alone(tmp_path: Path, dtype:
     )
     with pytest.raises(ValueError, match=dtype):
         Edited.untouched(facts).then([Edit.rebuild_d2t("d2t", "absolute")])
+
+
+GATE_UP = [("a", 100), ("b", 60)]
+
+
+def test_a_split_goes_with_later_names(draft: Edited) -> None:
+    gate = "midlayer.mlp.gate_proj.weight"
+    begin = draft.facts.tensors[gate].offset
+    after = draft.then([Edit.rename(gate, "gate")]).then([Edit.split("gate", GATE_UP)])
+    after = after.then([Edit.rename("b", "c")])
+    assert after.edits() == (Edit.split(gate, [("a", 100), ("c", 60)]),)
+    # 160 rows of 64 two-byte numbers.
+    first, second = after.facts.tensors["a"], after.facts.tensors["c"]
+    assert (first.shape, first.offset, first.nbytes) == ((100, 64), begin, 12_800)
+    assert (second.shape, second.offset, second.nbytes) == ((60, 64), begin + 12_800, 7_680)
+    assert draft.then(after.edits()).key == after.key != draft.key
+
+
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        ([("a", 100), ("b", 61)], ValueError),
+        ([("a", 160), ("b", 0)], ValueError),
+        ([("a", 161), ("b", -1)], ValueError),
+        ([], ValueError),
+        ([("a", 100), (NORM, 60)], CollisionError),
+        ([("a", 100), ("a", 60)], CollisionError),
+    ],
+)
+def test_a_split_that_cannot_be(
+    draft: Edited, parts: list[tuple[str, int]], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        draft.then([Edit.split("midlayer.mlp.gate_proj.weight", parts)])
+
+
+def test_a_part_is_neither_split_again_nor_dropped(draft: Edited) -> None:
+    after = draft.then([Edit.split("midlayer.mlp.gate_proj.weight", GATE_UP)])
+    with pytest.raises(KeyError):
+        after.then([Edit.split("a", [("x", 50), ("y", 50)])])
+    with pytest.raises(KeyError):
+        after.then([Edit.drop("a")])

@@ -63,3 +63,27 @@ def test_of_equal_names_the_last_counts() -> None:
     header, pieces = renamed(text, {"a": "z", "b": "b", "c": "c"})
     assert pieces is None
     assert values(file_of(header, DATA)) == {"z": b"aaa", "b": b"bb", "c": b"c"}
+
+
+def test_rows_become_tensors_where_they_are() -> None:
+    header, pieces = renamed(TEXT, {"b": "b", "c": "c"}, parts={"a": [("x", 1), ("y", 2)]})
+    assert pieces is None
+    assert list(json.loads(header)) == ["__metadata__", "b", "x", "y", "c"]
+    assert values(file_of(header, b"123bbc")) == {"x": b"1", "y": b"23", "b": b"bb", "c": b"c"}
+
+
+def test_rows_of_what_moves() -> None:
+    header, pieces = renamed(TEXT, {"c": "c"}, parts={"b": [("x", 1), ("y", 1)]})
+    assert pieces == (Kept(3, 5), Kept(5, 6))
+    assert values(file_of(header, b"bBc")) == {"x": b"b", "y": b"B", "c": b"c"}
+
+
+def test_rows_of_a_positional_entry() -> None:
+    header, _ = renamed('{"a":["F32",[2,3],[0,24]]}', {}, parts={"a": [("x", 1), ("y", 1)]})
+    assert json.loads(header) == {"x": ["F32", [1, 3], [0, 12]], "y": ["F32", [1, 3], [12, 24]]}
+
+
+@pytest.mark.parametrize("parts", [[("x", 1), ("y", 1)], [("x", 2), ("y", 2)]])
+def test_rows_that_are_not_all(parts: list[tuple[str, int]]) -> None:
+    with pytest.raises(ValueError, match=r"no \d rows"):
+        renamed(TEXT, {}, parts={"a": parts})
