@@ -216,23 +216,23 @@ def _change(draft: Edited, looked: dict[str, Seen], output: Path | None) -> Fold
 
 def _converted(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
     """The same with safetensors in the place of torch files."""
-    from eagle3_lint.load.conversion import as_safetensors
+    from eagle3_lint.load.conversion import Recast, as_safetensors
 
     folder = Path(draft.original.path)
     files = sorted({t.file for t in draft.original.tensors.values()})
     left = [*files, *(n for n in draft.original.files if n.endswith(".bin.index.json"))]
     # All of them are read from end to end in any case.
     looked = {**looked, **{file: seen(folder, file) for file in left}}
-    if draft.fc is not None or draft.added is not None:
-        raise InputError(
-            f"{folder}: the weights are a torch file, in which columns cannot be moved nor tensors"
-            " added; fix it for its other findings first (--output DIR), then fix the copy"
-        )
-    values = {draft.d2t.tensor: draft.d2t.offsets} if draft.d2t is not None else {}
+    rebuilt = {draft.d2t.tensor: draft.d2t.offsets} if draft.d2t is not None else {}
+    recast = Recast(
+        names=draft.names,
+        parts=draft.parts,
+        values=rebuilt if draft.added is None else {},
+        added=rebuilt if draft.added is not None else {},
+        blocks={draft.fc: draft.facts.fc_order} if draft.fc is not None else {},
+    )
     try:
-        content = as_safetensors(
-            [folder / file for file in files], draft.names, values, draft.parts
-        )
+        content = as_safetensors([folder / file for file in files], recast)
     except Exception as error:
         raise InputError(f"{folder}: torch cannot read the weights again: {error}") from error
     change = folder_change(draft, {}, None, tuple(looked.values()), title(draft.edits()))

@@ -84,6 +84,24 @@ def test_the_added_d2t_is_in_the_index_of_the_shards(tmp_path: Path) -> None:
     assert data(draft, "d2t") == struct.pack(f"<{DRAFT_VOCAB}q", *offsets())
 
 
+@pytest.mark.parametrize("variant", ["fc-for-5-4-2", "no-d2t"])
+def test_a_torch_file_comes_out_the_same(tmp_path: Path, variant: str) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import load_file
+
+    good, draft = written(tmp_path / "good", "good"), written(tmp_path / "draft", variant)
+    torch.save(load_file(draft / "model.safetensors"), draft / "pytorch_model.bin")
+    (draft / "model.safetensors").unlink()
+    states = (5, 4, 2) if variant.startswith("fc") else (2, 4, 5)
+    copy = tmp_path / "copy"
+    done = eagle3_lint.fix(
+        draft, [TARGET], str(TARGET_MODEL), trained_on=states, runner="v1", output=copy
+    )
+    assert done.after.checkpoints[0].results[0].verdict == "serves"
+    for info in read_header(good / "model.safetensors").tensors:
+        assert data(copy, info.name) == data(good, info.name), info.name
+
+
 def test_column_blocks_by_hand() -> None:
     # Two rows of three blocks of one two-byte number: bytes 0-1, 2-3, 4-5 and 6-7, 8-9, 10-11.
     fc = Tensor("fc.weight", "BF16", (2, 3), "f", 0, 12)
