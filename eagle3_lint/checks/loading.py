@@ -189,9 +189,14 @@ def _refused(
         elif failure.stage == "after loading":
             yield Finding(
                 "E3L211",
-                {"target": str(subject.target), "error": str(failure)},
+                {
+                    "target": str(subject.target),
+                    "error": str(failure),
+                    "because": failure.because,
+                },
                 subject.field(),
                 subject.cite(failure.source),
+                variant="because" if failure.because else "message",
             )
     together = _one_size(subject, groups, old_name)
     if together is not None:

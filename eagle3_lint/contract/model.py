@@ -192,6 +192,8 @@ class ShapeStatement:
         columns_one: for a single column; None treats it like any smaller number.
         fewer_dimensions, more_dimensions: for a vector where a matrix belongs, or the other way
             round; None treats a missing axis as one of size 1.
+        repeats: a tensor that torch can repeat into the parameter's shape is repeated, as
+            ``copy_`` does: each of its axes, from the last on, has the right size or is one.
         of_whole: the statement speaks of a fused tensor that arrives whole.
     """
 
@@ -205,6 +207,7 @@ class ShapeStatement:
     columns_one: str | Raise | None = None
     fewer_dimensions: Raise | None = None
     more_dimensions: Raise | None = None
+    repeats: bool = False
     of_whole: bool = False
 
 
@@ -212,13 +215,16 @@ class ShapeStatement:
 class AfterStatement:
     """What is raised after the weights are loaded.
 
-    It may ask ``mapped`` (a d2t was found) and ``untouched`` (the parameters that no tensor
-    reached, as a text; empty when there is none).
+    It may ask ``mapped`` (a d2t was found), ``untouched`` (the parameters that no tensor reached,
+    as a text; empty when there is none), ``empty_LOADER`` (how many parameters of a loader are not
+    filled whole) and ``halved`` (how many of all are empty in a module that has others which are
+    not). ``because`` says what the text of the exception does not.
     """
 
     refuse: Raise
     when: str
     source: str
+    because: str = ""
 
 
 @frozen

@@ -119,6 +119,7 @@ def _shape(entry: Mapping[str, Any]) -> ShapeStatement:
         columns_one=_raise_or_text(entry.get("columns_one")),
         fewer_dimensions=_raise(entry, "fewer_dimensions"),
         more_dimensions=_raise(entry, "more_dimensions"),
+        repeats=entry.get("repeats", False),
         of_whole=entry.get("of_whole", False),
     )
 
@@ -204,7 +205,9 @@ class ContractFile:
             shapes=MappingProxyType({s.loader: s for s in shapes if not s.of_whole}),
             shapes_of_whole=MappingProxyType({s.loader: s for s in shapes if s.of_whole}),
             after=tuple(
-                AfterStatement(Raise.parse(e["refuse"]), e["when"], e["source"])
+                AfterStatement(
+                    Raise.parse(e["refuse"]), e["when"], e["source"], e.get("because", "")
+                )
                 for e in chosen["after"]
             ),
             quantisations=tuple(self.raw.get("quantisations", ())),

@@ -224,6 +224,17 @@ def _modules(parameters: Iterable[str]) -> set[str]:
     return found
 
 
+def _emptiness(
+    contract: Contract, parameters: Mapping[str, Parameter], empty: set[str]
+) -> dict[str, int]:
+    """What statements about the time after loading may ask of the parameters that are empty."""
+    filled = {name.rpartition(".")[0] for name in parameters.keys() - empty}
+    counts = {f"empty_{loader}": 0 for loader in contract.shapes}
+    for name in empty:
+        counts[f"empty_{parameters[name].loader}"] += 1
+    return {**counts, "halved": sum(name.rpartition(".")[0] in filled for name in empty)}
+
+
 def simulate_load(
     contract: Contract,
     config: Mapping[str, object],
@@ -254,13 +265,20 @@ def simulate_load(
         "mapped": int(player.vocabulary_map is not None),
         "untouched": ", ".join(map(repr, sorted(untouched))),
     }
+    borrowed = filled_by_target(contract, after, untouched)
+    after |= _emptiness(contract, player.parameters, empty - borrowed)
     for statement in contract.after:
         if compile_expression(statement.when)(after):
             text = fill(statement.refuse.message, after)
             player.failures.append(
-                Failure(statement.refuse.type, text, "after loading", statement.source)
+                Failure(
+                    type=statement.refuse.type,
+                    message=text,
+                    stage="after loading",
+                    source=statement.source,
+                    because=statement.because,
+                )
             )
-    borrowed = filled_by_target(contract, after, untouched)
     # A parameter that is thrown away again is no longer there for the forward pass to use.
     lost = player.parameters.keys() & {s.name for s in contract.parameters if s.lost}
     unfilled = sorted(n for n in empty - borrowed - lost if player.parameters[n].used)

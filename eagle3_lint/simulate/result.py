@@ -21,6 +21,7 @@ class Failure:
         tensor: the checkpoint's tensor on which it is raised, if it is one.
         about: whether the tensor's name or its shape is refused.
         source: release, file and line that raise it.
+        because: what its text does not say; mostly empty.
     """
 
     type: str
@@ -29,6 +30,7 @@ class Failure:
     source: str
     tensor: str | None = None
     about: Literal["name", "shape"] | None = None
+    because: str = ""
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" if self.message else self.type

@@ -58,6 +58,12 @@ def _policy(statement: ShapeStatement, axis: int, loaded: Shape, wanted: int) ->
     return statement.columns_more if here > wanted else statement.columns_fewer
 
 
+def _repeated(loaded: Shape, expected: Shape) -> bool:
+    """Whether torch repeats a tensor of one shape into another (its broadcasting rules)."""
+    ends = zip(reversed(loaded), reversed(expected), strict=False)
+    return len(loaded) <= len(expected) and all(here in (1, wanted) for here, wanted in ends)
+
+
 def fit(
     statement: ShapeStatement, loaded: Shape, expected: Shape, parts: Sequence[int] = ()
 ) -> tuple[Change, ...] | Raise:
@@ -79,6 +85,8 @@ def fit(
     def raised(error: Raise) -> Raise:
         return Raise(error.type, fill(error.message, _values(loaded, narrowed, expected, parts)))
 
+    if statement.repeats and _repeated(loaded, expected):
+        return ("spread",)
     if statement.differs is not None:
         # One element is filled in whatever the number of dimensions.
         return () if prod(loaded) == prod(expected) == 1 else raised(statement.differs)

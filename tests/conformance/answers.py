@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.conformance import sglang_run, vllm_run
+from tests.conformance import sglang_run, tensorrt_run, vllm_run
+from tests.conformance.compare import asked_of
 from tests.conformance.corpus import Case, cases
 
 PYTHON = os.environ.get("EAGLE3_LINT_ORACLE_PYTHON")
@@ -25,14 +26,14 @@ Answers = Mapping[str, Mapping[str, Any]]
 
 _ASK: Mapping[str, Callable[[Path, str, list[Case]], Answers]] = {
     "sglang": sglang_run.ask,
+    tensorrt_run.RUNTIME: tensorrt_run.ask,
     "vllm": vllm_run.ask,
 }
 
 
 def asked(runtime: str, release: str) -> list[Case]:
     """The drafts that a release is asked about."""
-    some = cases()[::EVERY]
-    return vllm_run.asked_of(release, some) if runtime == "vllm" else some
+    return asked_of(runtime, release, cases()[::EVERY])
 
 
 @cache

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from tests.conformance import standin
+from tests.conformance import no_gpu, standin
 
 # Distribution name -> the modules it installs, where the two differ.
 _MODULES: Final[dict[str, tuple[str, ...]]] = {
@@ -196,7 +196,7 @@ def _pretend_cuda() -> None:
     for name, answer in answers.items():
         setattr(torch.cuda, name, lambda *_, _answer=answer, **__: _answer)
     vars(torch.cuda).update(Stream=standin.Standin, Event=standin.Standin)
-    _place_cuda_on_cpu(torch)
+    no_gpu.place_cuda_on_cpu()
     _register_fakes_of_missing_operators(torch)
     cpu: Any = torch._C._cpu
     if not hasattr(cpu, "_is_amx_tile_supported"):
@@ -219,23 +219,3 @@ def _register_fakes_of_missing_operators(torch: Any) -> None:
 
     torch.library.register_fake = tolerant
 
-
-def _place_cuda_on_cpu(torch: Any) -> None:
-    """Every tensor asked for on a CUDA device is made on the CPU, for the rest of the process."""
-
-    class OnCpu(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
-        def __torch_function__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            given = {k: _on_cpu(torch, v) for k, v in (kwargs or {}).items()}
-            return func(*(_on_cpu(torch, v) for v in args), **given)
-
-    OnCpu().__enter__()
-
-
-def _on_cpu(torch: Any, value: Any) -> Any:
-    if isinstance(value, torch.device):
-        return torch.device("cpu") if value.type == "cuda" else value
-    if isinstance(value, str) and value.partition(":")[0] == "cuda":
-        return "cpu"
-    return value

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 from abc import ABCMeta
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -116,6 +118,9 @@ def module(name: str) -> ModuleType:
     made.__path__ = []
     made.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
     sys.modules[name] = made
+    parent, _, last = name.rpartition(".")
+    if isinstance(sys.modules.get(parent), _Module):
+        vars(sys.modules[parent])[last] = made  # what ``import parent.name as n`` looks at
     return made
 
 
@@ -123,3 +128,51 @@ def install(runtime: str, packages: Iterable[str]) -> None:
     """Let modules of ``runtime`` import the top-level ``packages`` as stand-ins if not
     installed."""
     sys.meta_path.append(_Finder(runtime, packages))
+
+
+class _Whole(importlib.machinery.SourceFileLoader):
+    """Executes a source; what it turns out to lack is a stand-in, since it may be an excerpt."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        vars(module).setdefault("__getattr__", _lacking)
+
+
+def _lacking(name: str) -> Any:
+    if name.startswith("__") and name.endswith("__"):
+        raise AttributeError(name)
+    return Standin
+
+
+class _Parts(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Comes first: some modules of one package from its sources, all others as stand-ins."""
+
+    def __init__(self, folder: Path, package: str, real: Iterable[str]) -> None:
+        self.folder = folder
+        self.package = package
+        self.real = frozenset(f"{package}.{name}" for name in real)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name.partition(".")[0] != self.package:
+            return None
+        file = self.folder / f"{name.replace('.', '/')}.py"
+        if name in self.real and file.is_file():
+            loader = _Whole(name, str(file))
+            return importlib.util.spec_from_file_location(name, file, loader=loader)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _Module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__path__ = []
+
+
+def install_parts(folder: Path, package: str, real: Iterable[str]) -> None:
+    """Let ``package`` be imported from ``folder``, its modules ``real`` alone.
+
+    The others, and those of ``real`` that are not there, are stand-ins.
+    """
+    sys.meta_path.insert(0, _Parts(folder, package, real))

@@ -1,9 +1,9 @@
 """Every producer's draft, as it is and after a conversion, in the runtimes' own loaders.
 
 The drafts of ``fixtures/``, and one of them with matrices that are stored as one, are asked as they
-are, fixed for SGLang, fixed for vLLM and, where that form has their layer, in speculators' nested
-form. Our contracts must say the same of each; and what was fixed for a runtime must load whole in
-the release that it was fixed for.
+are, fixed for each runtime and, where that form has their layer, in speculators' nested form. Our
+contracts must say the same of each; and what was fixed for a runtime must load whole in the release
+that it was fixed for.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pytest
 import eagle3_lint
 from eagle3_lint.checking import read_draft
 from eagle3_lint.errors import InputError
+from tests.conformance import tensorrt_run
 from tests.conformance.answers import PYTHON
 from tests.conformance.compare import compare, report
 from tests.conformance.corpus import Case, write
@@ -32,14 +33,16 @@ pytestmark = [
     pytest.mark.skipif(PYTHON is None, reason="EAGLE3_LINT_ORACLE_PYTHON is not set"),
 ]
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
-ASK = {"sglang": ask_sglang, "vllm": ask_vllm}
+ASK = {"sglang": ask_sglang, "vllm": ask_vllm, "tensorrt-llm": tensorrt_run.ask}
 #: The newest release and two older ones of each.
-RELEASES = (
-    ("sglang", "0.5.23"), ("sglang", "0.5.17"), ("sglang", "0.5.12"),
-    ("vllm", "0.33.0"), ("vllm", "0.27.0"), ("vllm", "0.22.0"),
+NEWEST = {"sglang": "0.5.23", "vllm": "0.33.0", "tensorrt-llm": "1.3.0rc25"}
+OLDER = (
+    ("sglang", "0.5.17"), ("sglang", "0.5.12"), ("vllm", "0.27.0"), ("vllm", "0.22.0"),
+    ("tensorrt-llm", "1.3.0rc15"), ("tensorrt-llm", "1.2.0rc2"),
 )  # fmt: skip
-#: What no release of a runtime has a draft class for, or what is damaged beyond mending by names.
-NOT_SERVED = {("speculators-0.9.0-qwen3", "sglang")}
+RELEASES = (*NEWEST.items(), *OLDER)
+#: What no release of a runtime has a draft class for.
+NOT_SERVED = {("speculators-0.9.0-qwen3", "sglang"), ("speculators-0.9.0-qwen3", "tensorrt-llm")}
 
 
 #: Latent attention; its a-projections are joined for the drafts of this name.
@@ -78,11 +81,11 @@ def _drafts(room: Path) -> Iterator[Case]:
     for name in names():
         draft = FIXTURES / name if name != FUSED else fused(room / "fused")
         yield case(f"{name}: as it is", draft)
-        for words, targets, how in (
-            ("for sglang", ["sglang==0.5.23"], {}),
-            ("for vllm", ["vllm==0.33.0"], {}),
-            ("nested", ["vllm==0.33.0"], {"as_": "speculators"}),
+        for words, runtime, how in (
+            *((f"for {runtime}", runtime, {}) for runtime in NEWEST),
+            ("nested", "vllm", {"as_": "speculators"}),
         ):
+            targets = [f"{runtime}=={NEWEST[runtime]}"]
             converted = room / f"{name} {words}"
             try:
                 eagle3_lint.fix(draft, targets, output=converted, **how)
@@ -114,6 +117,8 @@ def fused(folder: Path) -> Path:
 @cache
 def answers(runtime: str, release: str) -> dict[str, dict[str, Any]]:
     assert PYTHON is not None
+    if runtime == tensorrt_run.RUNTIME and release not in tensorrt_run.releases():
+        pytest.skip(f"the sources of {runtime} {release} are not in the cache")
     with pytest.MonkeyPatch.context() as environment:
         # The oracles' target model serves 2048 positions, and these drafts have 512.
         environment.setenv("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN", "1")
@@ -128,7 +133,7 @@ def test_the_contracts_say_the_same(runtime: str, release: str) -> None:
     assert not found, "\n".join(report(found, 200))
 
 
-@pytest.mark.parametrize(("runtime", "release"), [RELEASES[0], RELEASES[3]])
+@pytest.mark.parametrize(("runtime", "release"), NEWEST.items())
 def test_what_was_fixed_for_a_runtime_loads_whole(runtime: str, release: str) -> None:
     given = answers(runtime, release)
     for name in names():

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from eagle3_lint.contract.rules_folder import rules_folder
+from tests.conformance import tensorrt_run
 from tests.conformance.answers import PYTHON, answers, asked
 from tests.conformance.compare import compare
 
@@ -22,6 +23,7 @@ pytestmark = [
 ]
 LLAMA = "contracts/sglang/LlamaForCausalLMEagle3.toml"
 RUNTIME = "contracts/sglang/runtime.toml"
+TENSORRT = "contracts/tensorrt-llm/Eagle3ForCausalLM.toml"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Plant:
     """A mistake: in ``file``, ``true`` becomes ``false`` in every statement that has ``within``.
 
     Attributes:
-        release: SGLang release that must notice.
+        release: the release that must notice.
         within: what the statement holds, line by line; the mistake is made in those alone.
     """
 
@@ -39,6 +41,10 @@ class Plant:
     within: str
     true: str
     false: str
+
+    @property
+    def runtime(self) -> str:
+        return self.file.split("/")[1]
 
 
 PLANTS = [
@@ -71,6 +77,17 @@ PLANTS = [
           'name = "model.embed_tokens.weight"',
           "not own_embedding or head_from_target", "false"),
     Plant("k taken for q", "0.5.2", LLAMA, 'find = ".k_proj"', 'part = "k"', 'part = "q"'),
+    # TensorRT-LLM, where its sources are at hand.
+    Plant("every parameter may be missing", "1.2.0rc2", TENSORRT,
+          'when = "empty_qkv or empty_copy or empty_norm"', "empty_qkv or", "false and"),
+    Plant("layers renamed some releases late", "1.3.0rc15", TENSORRT, 'find = "layers.0."',
+          ">=1.3.0rc3", ">=1.3.0rc22"),
+    Plant("input_norm some releases late", "1.3.0rc15", TENSORRT,
+          'name = "model.input_norm.weight"', ">=1.3.0rc11", ">=1.3.0rc22"),
+    Plant("q, k and v may be missing", "1.3.0rc25", TENSORRT, "empty_qkv or halved",
+          "(empty_qkv or halved)", "halved"),
+    Plant("a single row is refused", "1.3.0rc25", TENSORRT, "repeats = true",
+          "repeats = true", "repeats = false"),
 ]  # fmt: skip
 
 
@@ -95,11 +112,13 @@ def _holds(statement: str, within: str) -> bool:
 
 @pytest.mark.parametrize("plant", PLANTS, ids=[plant.name for plant in PLANTS])
 def test_plant_is_noticed(plant: Plant, tmp_path: Path) -> None:
-    theirs = answers("sglang", plant.release)
-    drafts = asked("sglang", plant.release)
-    assert compare("sglang", plant.release, theirs, drafts) == []
+    runtime, release = plant.runtime, plant.release
+    if runtime == tensorrt_run.RUNTIME and release not in tensorrt_run.releases():
+        pytest.skip(f"the sources of {runtime} {release} are not in the cache")
+    theirs, drafts = answers(runtime, release), asked(runtime, release)
+    assert compare(runtime, release, theirs, drafts) == []
     try:
-        found = compare("sglang", plant.release, theirs, drafts, planted(plant, tmp_path))
+        found = compare(runtime, release, theirs, drafts, planted(plant, tmp_path))
     except ValueError:
         # Statements that contradict each other (a name that nothing gives, two layer statements
         # for one release) are noticed before any draft is.

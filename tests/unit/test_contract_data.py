@@ -202,8 +202,9 @@ def _check_the_rest(contract: Contract, defined: set[str]) -> None:
         assert names_in(parameter.from_target or "1") <= here | {"missing", "mapped"}
     for key in contract.keys:
         assert names_in(key.when or "1") <= defined, (contract.release, key)
+    emptiness = {"halved", *(f"empty_{loader}" for loader in contract.shapes)}
     for after in contract.after:
-        assert names_in(after.when) <= defined | {"mapped", "untouched"}
+        assert names_in(after.when) <= defined | {"mapped", "untouched"} | emptiness
         assert placeholders([after.refuse]) <= defined | {"untouched"}
     for lookup in contract.lookups:
         assert placeholders([lookup.missing, lookup.fused_missing]) <= OF_LOOKUPS

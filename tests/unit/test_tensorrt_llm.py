@@ -2,7 +2,8 @@
 
 Expectations are read off the classes and functions that each test names, below ``tensorrt_llm/``:
 ``modeling_speculative.py`` at the commits b35ac1b6 (version 1.2.0rc2) and 00679c66, the loader and
-what lies around it at dated states of the main branch (docs/tensorrt-llm.md).
+what lies around it at dated states of the main branch (docs/tensorrt-llm.md). Where those sources
+are at hand they are run (``tests/conformance/test_every_release.py``).
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ RELEASES = runtime_file("tensorrt-llm").releases
 #: passed over; layers.N is renamed; both with the switches of 2026.
 STRICT, LENIENT, RENAMING, NEWEST = "1.2.0rc2", "1.2.0rc5", "1.3.0rc3", "1.3.0rc25"
 LATENT = "1.2.0rc7"
+#: The first that requires transformers 5 (Requires-Dist of its package: 5.5.3).
+FIFTH = "1.3.0rc15"
 
 #: A latent draft with the whole vocabulary, as ModelOpt writes it: no d2t.
 WHOLE_MLA = (
@@ -69,10 +72,31 @@ def test_a_good_draft_loads_whole(release: str) -> None:
     assert load.borrowed == ("model.embed_tokens.weight",)
 
 
-@pytest.mark.parametrize("architectures", [["LlamaForCausalLM"], ["Nothing"], [], None, ABSENT])
+@pytest.mark.parametrize("architectures", [["LlamaForCausalLM"], ["Nothing"]])
 def test_the_architectures_do_not_matter(architectures: object) -> None:
     """One model: get_draft_model asks eagle3_model_arch of speculative_config alone."""
     assert loaded(llama().config(architectures=architectures), NEWEST).outcome == "ok"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_but_there_has_to_be_one(release: str) -> None:
+    """model_config.py (ModelConfig.from_pretrained) asks for ``pretrained_config.architectures[0]``
+    to find out whether it is one of DeepSeek's; the words are Python's."""
+    for nothing in (None, ABSENT):
+        text = "'NoneType' object is not subscriptable"
+        assert refused(llama().config(architectures=nothing), release) == ("TypeError", text)
+    text = "list index out of range"
+    assert refused(llama().config(architectures=[]), release) == ("IndexError", text)
+
+
+@pytest.mark.parametrize(("release", "strict"), since(FIFTH))
+def test_the_first_letter_of_a_string_will_do(release: str, strict: bool) -> None:
+    """transformers 5.5 checks the types of fields (a strict dataclass), 4.57 does not."""
+    draft = llama().config(architectures="LlamaForCausalLMEagle3")
+    if strict:
+        assert refused(draft, release)[0] == "StrictDataclassFieldValidationError"
+    else:
+        assert loaded(draft, release).outcome == "ok"
 
 
 @pytest.mark.parametrize("release", [STRICT, NEWEST])
@@ -293,6 +317,34 @@ def test_the_words_of_copy() -> None:
     assert [a.how for a in altered] == ["spread"]
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("fc.weight", (1, 192)),
+        ("fc.weight", (192,)),
+        ("fc.weight", (1, 1)),
+        ("norm.weight", (1,)),
+        ("midlayer.self_attn.o_proj.weight", (64,)),
+    ],
+)
+def test_what_copy_repeats(name: str, shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    whole = llama().tensors[name][1]
+    torch.empty(whole).copy_(torch.empty(shape))  # says nothing
+    altered = loaded(llama().put(name, *shape), NEWEST).altered
+    assert [(a.tensor, a.how) for a in altered] == [(name, "spread")]
+
+
+def test_norms_are_taken_for_an_fc_that_is_missing() -> None:
+    """base_weight_mapper.py (filter_weights) takes every name that begins as the module's does, so
+    that ``model.fc`` has ``model.fc_norm.0.weight`` and no weight: linear.py asserts one."""
+    draft = llama().drop("fc.weight").config(fc_norm=True)
+    for i in range(3):
+        draft = draft.put(f"fc_norm.{i}.weight", HIDDEN)
+    assert refused(draft, NEWEST) == ("AssertionError", "")
+    assert loaded(llama().drop("fc.weight"), NEWEST).unfilled == ("model.fc.weight",)
+
+
 def test_columns_of_a_layer_that_reads_one_state() -> None:
     draft = llama()
     for name in "qkv":
@@ -435,8 +487,8 @@ def test_latent_attention(release: str, has: bool) -> None:
 @pytest.mark.parametrize("release", [LATENT, NEWEST])
 def test_latent_attention_with_a_reduced_vocabulary(release: str) -> None:
     """modeling_deepseekv3.py (DeepseekV3WeightLoader) asks the module that holds d2t for
-    named_parameters(), those of its submodules included, and k_b_proj_trans is in no checkpoint."""
-    expected = ("KeyError", "'midlayer.self_attn.k_b_proj_trans'")
+    named_parameters(), those of its submodules included, and v_b_proj is in no checkpoint."""
+    expected = ("KeyError", "'midlayer.self_attn.v_b_proj'")
     assert refused(mla("midlayer."), release) == expected
 
 
@@ -509,14 +561,40 @@ def test_either_switch_hands_on_the_normed_state(nested: object, top: bool, on: 
     assert bool(takes(NEWEST, "norm_output", eagle_config=inside, norm_output=top)) is on
 
 
-@pytest.mark.parametrize("release", [STRICT, NEWEST])
-def test_the_rotary_embedding_is_read_at_the_top(release: str) -> None:
-    """attention_backend/interface.py (RopeParams.from_config), with transformers 4."""
-    scaled = {"rope_type": "llama3", "factor": 8.0}
-    five = {"rope_parameters": {**scaled, "rope_theta": 500000.0, "partial_rotary_factor": 0.5}}
-    assert takes(release, "rope_theta", rope_theta=ABSENT, **five) == 10000
-    assert takes(release, "rope_scaling", **five) is None
-    assert takes(release, "partial_rotary_factor", **five) == 1
+SCALED = {"rope_type": "llama3", "factor": 8.0}
+PARAMETERS = {**SCALED, "rope_theta": 500000.0, "partial_rotary_factor": 0.5}
+
+
+@pytest.mark.parametrize(("release", "fifth"), since(FIFTH))
+def test_where_the_rotary_embedding_is_read(release: str, fifth: bool) -> None:
+    """attention_backend/interface.py (RopeParams.from_config): with transformers 5 it takes what
+    rope_parameters holds over into the configuration, where 4 knows no such field."""
+    new: dict[str, object] = {"rope_theta": ABSENT, "rope_parameters": PARAMETERS}
+    assert takes(release, "rope_theta", **new) == (500000.0 if fifth else 10000)
+    assert takes(release, "rope_scaling", **new) == (PARAMETERS if fifth else None)
+    assert takes(release, "partial_rotary_factor", **new) == (0.5 if fifth else 1)
     assert takes(release, "rope_theta", rope_theta=500000.0) == 500000.0
-    assert takes(release, "rope_scaling", rope_scaling=scaled) == scaled
+    assert takes(release, "rope_scaling", rope_scaling=SCALED) == SCALED
     assert takes(release, "partial_rotary_factor", partial_rotary_factor=0.5) == 0.5
+
+
+def test_what_rope_scaling_hides() -> None:
+    """transformers 5.5.4 (rope_scaling is another name of rope_parameters), run by hand with
+    RopeParams.from_config: base 600000 from the top, 900000 from inside, the share from inside."""
+    both: dict[str, object] = {"rope_scaling": SCALED, "rope_parameters": PARAMETERS}
+    assert takes(NEWEST, "rope_theta", **both, rope_theta=600000.0) == 600000.0
+    assert takes(NEWEST, "rope_scaling", **both) == SCALED
+    inside = {**both, "rope_scaling": {**SCALED, "rope_theta": 900000.0}}
+    assert takes(NEWEST, "rope_theta", **inside) == 900000.0
+    share = {"rope_type": "default", "partial_rotary_factor": 0.25}
+    for place in ("rope_scaling", "rope_parameters"):
+        config = {place: share, "partial_rotary_factor": 0.5}
+        assert takes(NEWEST, "partial_rotary_factor", **config) == 0.25
+
+
+@pytest.mark.parametrize("key", ["type", "rope_type"])
+def test_a_rope_type_that_is_none(key: str) -> None:
+    """functional.py (RotaryScalingType.from_string)."""
+    expected = ("ValueError", "Unsupported rotary scaling type: su")
+    assert refused(llama().config(rope_scaling={key: "su", "factor": 2.0}), NEWEST) == expected
+    assert loaded(llama().config(rope_scaling={key: "yarn", "factor": 2.0}), NEWEST).outcome == "ok"
