@@ -11,17 +11,12 @@ afterwards.
 
 from __future__ import annotations
 
-import argparse
-import gc
 import importlib
 import json
 import logging
-import os
-import sys
 import tempfile
-import warnings
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from tests.conformance import (
     sglang_registry,
@@ -29,11 +24,9 @@ from tests.conformance import (
     sglang_target,
     sglang_trace,
     sglang_world,
-    sources,
+    telling,
 )
 from tests.conformance.draft import HIDDEN
-
-MESSAGE_LIMIT: Final = 600
 
 
 class Oracle:
@@ -74,7 +67,7 @@ class Oracle:
         return {
             "outcome": "error" if error else "silent" if silent else "ok",
             "stage": trace.stage,
-            "error": None if error is None else _worded(error, draft),
+            "error": None if error is None else telling.worded(error, draft, "sglang"),
             **fields,
             "params": trace.shapes,
         }
@@ -220,44 +213,12 @@ class Oracle:
         return hidden * (3 if ids is None else len(ids))
 
 
-def _worded(error: BaseException, draft: Path) -> dict[str, str]:
-    import traceback
-
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/sglang/" in f.filename]
-    place = ""
-    if frames:
-        place = f"{frames[-1].filename.split('/sglang/', 1)[1]}:{frames[-1].lineno}"
-    return {
-        "type": type(error).__name__,
-        "message": str(error).replace(str(draft), "<draft>")[:MESSAGE_LIMIT],
-        "where": place,
-    }
-
-
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sources", type=Path, required=True, help="the unpacked release")
-    parser.add_argument("--release", required=True)
-    parser.add_argument("--transformers", type=Path, default=sources.cache() / "transformers")
-    parser.add_argument("drafts", nargs="*", help="folders; - reads one a line from stdin")
-    given = parser.parse_args(argv)
+def prepare(folder: Path, release: str, transformers_root: Path) -> telling.Ask:
+    """A release that answers."""
     logging.disable(logging.CRITICAL)
-    warnings.simplefilter("ignore")
     importlib.import_module("tqdm").tqdm.monitor_interval = 0  # no thread that outlives a case
-    drafts = given.drafts
-    if drafts == ["-"]:
-        drafts = [line.strip() for line in sys.stdin if line.strip()]
-    # What a runtime prints must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    oracle = Oracle(given.sources, given.release, given.transformers)
-    gc.freeze()  # what was imported stays; only what a case leaves is looked through after it
-    for draft in drafts:
-        folder = Path(draft)
-        print(json.dumps({"case": folder.name, **oracle.ask(folder)}), file=answers, flush=True)
-        gc.collect()
-    return 0
+    return Oracle(folder, release, transformers_root).ask
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(telling.answer_all(__doc__, prepare, None))

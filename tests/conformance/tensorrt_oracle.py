@@ -10,22 +10,18 @@ Every parameter holds NaN before loading, and every stored tensor holds a consta
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
-import os
-import sys
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.conformance import sglang_target, sglang_trace, sources, tensorrt_runtime
-from tests.conformance.draft import HIDDEN, VOCAB
+from tests.conformance import sglang_target, sglang_trace, telling, tensorrt_runtime
+from tests.conformance.draft import VOCAB
+from tests.conformance.tensorrt_runtime import PACKAGE
 from tests.conformance.tensorrt_world import TARGET_LAYERS, speculative_config
 from tests.conformance.tensorrt_world import Mapping as OneRank
 
-MESSAGE_LIMIT: Final = 600
 #: Tensors that have values of their own.
 ASIDE: Final = ("d2t", "t2d")
 #: Parameters that are made of another's tensor beside it (MLA.create_weights).
@@ -60,7 +56,7 @@ class Oracle:
         return {
             "outcome": "error" if error else "silent" if silent else "ok",
             "stage": trace.stage,
-            "error": None if error is None else _worded(error, draft),
+            "error": None if error is None else telling.worded(error, draft, PACKAGE),
             **fields,
             "params": trace.shapes,
         }
@@ -147,46 +143,15 @@ def _target_config(hidden: int) -> Any:
     from transformers import LlamaConfig
 
     fields: Mapping[str, Any] = sglang_target.target_config(hidden)
-    assert fields["num_hidden_layers"] == TARGET_LAYERS and HIDDEN
+    assert fields["num_hidden_layers"] == TARGET_LAYERS
     return LlamaConfig(**fields)
 
 
-def _worded(error: BaseException, draft: Path) -> dict[str, str]:
-    import traceback
-
-    inside = f"/{tensorrt_runtime.PACKAGE}/"
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if inside in f.filename]
-    place = ""
-    if frames:
-        place = f"{frames[-1].filename.rpartition(inside)[2]}:{frames[-1].name}"
-    return {
-        "type": type(error).__name__,
-        "message": str(error).replace(str(draft), "<draft>")[:MESSAGE_LIMIT],
-        "where": place,
-    }
-
-
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sources", type=Path, required=True, help="holds tensorrt_llm/")
-    parser.add_argument("--release", required=True)
-    parser.add_argument("--transformers", type=Path, default=sources.cache() / "transformers")
-    parser.add_argument("drafts", nargs="*", help="folders; - reads one a line from stdin")
-    given = parser.parse_args(argv)
+def prepare(folder: Path, release: str, transformers_root: Path) -> telling.Ask:
+    """A release that answers."""
     logging.disable(logging.CRITICAL)
-    warnings.simplefilter("ignore")
-    drafts = given.drafts
-    if drafts == ["-"]:
-        drafts = [line.strip() for line in sys.stdin if line.strip()]
-    # What a runtime prints must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    oracle = Oracle(given.sources, given.release, given.transformers)
-    for draft in drafts:
-        folder = Path(draft)
-        print(json.dumps({"case": folder.name, **oracle.ask(folder)}), file=answers, flush=True)
-    return 0
+    return Oracle(folder, release, transformers_root).ask
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(telling.answer_all(__doc__, prepare, None))

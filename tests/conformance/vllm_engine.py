@@ -25,9 +25,9 @@ import torch
 
 from tests.conformance import vllm_forward, vllm_trace
 from tests.conformance.draft import HIDDEN, VOCAB
+from tests.conformance.telling import MESSAGE_LIMIT
 from tests.conformance.vllm_runtime import optional
 
-MESSAGE_LIMIT: Final = 600
 MAP: Final = "draft_id_to_target_id"
 """vLLM's name of d2t. Made as zeros, which is the identity: row i is token i."""
 

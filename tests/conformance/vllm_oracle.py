@@ -9,42 +9,21 @@ its unpacked sources on the CPU; see ``vllm_standin`` for what is replaced.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import sys
-import warnings
 from pathlib import Path
 
-from tests.conformance import sources, vllm_runtime
+from tests.conformance import telling, vllm_runtime
 
 
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sources", type=Path, required=True, help="the unpacked release")
-    parser.add_argument("--release", required=True)
-    parser.add_argument("--transformers", type=Path, default=sources.cache() / "transformers")
-    parser.add_argument("drafts", nargs="*", help="folders; - reads one a line from stdin")
-    given = parser.parse_args(argv)
-    warnings.simplefilter("ignore")
-    drafts = given.drafts
-    if drafts == ["-"]:
-        drafts = [line.strip() for line in sys.stdin if line.strip()]
-    # What a runtime prints must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    vllm_runtime.prepare(given.sources, given.release, given.transformers)
+def prepare(folder: Path, release: str, transformers_root: Path) -> telling.Ask:
+    """A release that answers."""
+    vllm_runtime.prepare(folder, release, transformers_root)
     from tests.conformance import vllm_standin
 
     vllm_standin.install()
     from tests.conformance.vllm_engine import Engine
 
-    engine = Engine(vllm_standin.target_model)
-    for draft in drafts:
-        folder = Path(draft)
-        print(json.dumps({"case": folder.name, **engine.ask(folder)}), file=answers, flush=True)
-    return 0
+    return Engine(vllm_standin.target_model).ask
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(telling.answer_all(__doc__, prepare, None))
