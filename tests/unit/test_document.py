@@ -63,7 +63,8 @@ def test_errors_have_places(raw: bytes, line: int, column: int) -> None:
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
 )
 
 
@@ -79,7 +80,7 @@ def pointers(value: Any, at: str = "") -> set[str]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.dictionaries(st.text(), values), st.sampled_from([None, 0, 2]), st.booleans())
+@given(st.dictionaries(st.text(), values, max_size=6), st.sampled_from([None, 0, 2]), st.booleans())
 def test_any_object(data: dict[str, Any], indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(data, indent=indent, ensure_ascii=ascii_only)
     if any("\ud800" <= c <= "\udfff" for c in text):
