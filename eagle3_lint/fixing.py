@@ -234,7 +234,8 @@ def _converted(draft: Edited, looked: dict[str, Seen]) -> FolderChange:
     try:
         content = as_safetensors([folder / file for file in files], recast)
     except Exception as error:
-        raise InputError(f"{folder}: torch cannot read the weights again: {error}") from error
+        text = f"{folder}: the weights cannot be written as safetensors: {error}"
+        raise InputError(text) from error
     change = folder_change(draft, {}, None, tuple(looked.values()), title(draft.edits()))
     texts = (
         *change.texts,

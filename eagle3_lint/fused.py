@@ -14,6 +14,8 @@ from eagle3_lint.load.checkpoint import Tensor
 _FILE = "fused.toml"
 #: Kinds of tensors whose rows are the rows of the matrix; scales can be one number for all of it.
 _KINDS = (".weight", ".bias")
+#: Dtypes of matrices that are not quantised: others have scales, which belong to the whole.
+_WHOLE = ("BF16", "F16", "F32", "F64")
 
 
 @frozen
@@ -44,7 +46,10 @@ class Fused:
 
 @cache
 def known_fused(rules: Path | None = None) -> tuple[Fused, ...]:
-    """What ``rules/fused.toml`` lists; the built-in file where a rule folder has none."""
+    """What ``rules/fused.toml`` lists; the built-in file where a rule folder has none.
+
+    Of entries with one name the first counts by whose sizes the rows are all taken.
+    """
     own = rules is not None and (rules / _FILE).is_file()
     raw = read_toml((rules if own and rules is not None else rules_folder()) / _FILE)
     return tuple(
@@ -56,19 +61,24 @@ def known_fused(rules: Path | None = None) -> tuple[Fused, ...]:
 def parts_of(
     tensor: Tensor, config: Mapping[str, object], known: Sequence[Fused]
 ) -> tuple[Part, ...] | None:
-    """The parts of a fused tensor; None for one that is none, or whose rows are not all theirs.
+    """The parts of a fused tensor; None for one that is none, that is quantised, or whose rows are
+    not all theirs.
 
     Args:
         config: the fields of the draft's layer, flat. ``head_dim`` may be left to its default, the
             width by the number of heads.
         known: as :func:`known_fused` has them.
     """
+    if tensor.dtype not in _WHOLE:
+        return None
     for kind in _KINDS:
         module = tensor.name.removesuffix(kind)
         for fused in known:
             if module != tensor.name and f".{module}".endswith(f".{fused.name}"):
                 front = module.removesuffix(fused.name)
-                return _measured(fused, front, kind, tensor.shape, config)
+                parts = _measured(fused, front, kind, tensor.shape, config)
+                if parts is not None:
+                    return parts
     return None
 
 
@@ -80,7 +90,7 @@ def _measured(
     for name, text in fused.parts:
         try:
             rows = compile_expression(text)(sizes)
-        except (ExpressionError, TypeError):
+        except (ExpressionError, TypeError, ZeroDivisionError):
             return None  # a field is missing, null or no number: then nobody can tell
         if not isinstance(rows, int) or rows < 1:
             return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from eagle3_lint.contract.expression import ExpressionError, compile_expression
 from eagle3_lint.contract.rules_folder import read_json, read_toml, rules_folder
 from eagle3_lint.errors import InputError
 
@@ -39,9 +40,26 @@ def complaints(folder: Path) -> Iterator[str]:
         except ValueError as error:
             yield str(error)
             continue
+        found = False
         for complaint in validator.iter_errors(raw):
+            found = True
             place = "/".join(map(str, complaint.absolute_path))
             yield f"{path}: {place or 'top level'}: {complaint.message}"
+        if name == "fused" and not found:
+            yield from _about_parts(path, raw["fused"])
+
+
+def _about_parts(path: Path, entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Sizes of parts that cannot be worked out, and parts that are named twice."""
+    for number, entry in enumerate(entries):
+        names = [part["name"] for part in entry["parts"]]
+        if len(set(names)) < len(names):
+            yield f"{path}: fused/{number}: a part is named twice"
+        for part in entry["parts"]:
+            try:
+                compile_expression(part["rows"])
+            except ExpressionError as error:
+                yield f"{path}: fused/{number}: {error}"
 
 
 def validate(folder: Path) -> None:

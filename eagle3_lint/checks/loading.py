@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eagle3_lint.checks.fused import Apart
 from eagle3_lint.checks.mending import mend
 from eagle3_lint.checks.near_miss import NearMiss, near_misses
 from eagle3_lint.checks.spelling import Respelling, badness
 from eagle3_lint.checks.subject import Subject
+from eagle3_lint.checks.vocabulary_map import map_from_marks
 from eagle3_lint.diagnostic import Edit, Effect, Finding, Fix
 from eagle3_lint.dialect import is_nested
 from eagle3_lint.facts import bare, layer_of
@@ -29,6 +30,13 @@ def listing(names: Sequence[str]) -> str:
     shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
     rest = len(names) - _SHOWN
     return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def together(names: Sequence[str]) -> str:
+    """The same for names that belong together: ``a, b and c``."""
+    if len(names) > _SHOWN or len(names) < 2:
+        return listing(names)
+    return f"{listing(names[:-1])} and `{names[-1]}`"
 
 
 def plural(count: int, word: str) -> str:
@@ -54,10 +62,11 @@ def check_loading(
         yield _misspelled(subject, load, respelling)
         # Names in what follows are the new ones; the places still need the old.
         names = {new: old for old, new in respelling.names.items()}
-        yield from _rest(subject.with_load(respelling.load), names, ())
+        yield from _rest(subject.with_load(respelling.load, respelling.names), names, ())
     elif apart is not None:
         yield _fused(subject, load, apart)
-        yield from _rest(subject.with_load(apart.load), {}, ())
+        names = {p.name: whole for whole, parts in apart.parts.items() for p in parts}
+        yield from _rest(subject.with_load(apart.load, parts=apart.parts), names, ())
     else:
         misses = near_misses(subject) if load.outcome != "ok" else ()
         yield from _rest(subject, {}, misses)
@@ -118,17 +127,17 @@ def _fused(subject: Subject, load: Load, apart: Apart) -> Finding:
         "E3L212",
         {
             "target": str(subject.target),
-            "tensors": listing(whole),
+            "tensors": together(whole),
             "hold": "holds" if len(whole) == 1 else "hold",
-            "parts": listing(parts),
-            "unfilled": listing(empty),
+            "parts": together(parts),
+            "unfilled": together(empty),
             "error": str(apart.failure).rstrip("."),
         },
         subject.all_at(whole),
         subject.cite(apart.source),
         Fix(f"split {plural(len(whole), 'tensor')} into {len(parts)}", "safe", tuple(edits)),
-        variant="refused" if apart.failure is not None else "message",
-        effect="refused" if apart.failure is not None else _effect_of_unfilled(load),
+        variant="refused" if apart.failure else "beside" if load.failures else "message",
+        effect="refused" if load.failures else _effect_of_unfilled(load),
     )
 
 
@@ -146,6 +155,11 @@ def _rest(
     yield from _missing(subject, load)
     yield from _surplus(subject, load, old_name, misses)
     yield from _altered(subject, load, old_name)
+
+
+def _in_files(names: Iterable[str], old_name: Mapping[str, str]) -> list[str]:
+    """Tensors by the names that they have in the files; parts of one are one."""
+    return list(dict.fromkeys(old_name.get(name, name) for name in names))
 
 
 def _better_names(names: Sequence[str], misses: Sequence[NearMiss]) -> Fix | None:
@@ -196,6 +210,7 @@ def _refused(
                 },
                 subject.field(),
                 subject.cite(failure.source),
+                _missing_map(subject, load, failure),
                 variant="because" if failure.because else "message",
             )
     together = _one_size(subject, groups, old_name)
@@ -203,7 +218,7 @@ def _refused(
         yield together
         groups = {key: failures for key, failures in groups.items() if not key[1]}
     for (source, is_shape), failures in groups.items():
-        names = [old_name.get(f.tensor or "", f.tensor or "") for f in failures]
+        names = _in_files((f.tensor or "" for f in failures), old_name)
         values: dict[str, object] = {
             "count": plural(len(names), "tensor"),
             "tensors": listing(names),
@@ -217,6 +232,19 @@ def _refused(
             yield Finding("E3L205", values, subject.all_at(names), subject.cite(source), fix)
 
 
+def _missing_map(subject: Subject, load: Load, failure: Failure) -> Fix | None:
+    """A d2t from what the draft has beside it, where the failure is that there is none."""
+    head = load.parameters.get("lm_head.weight")
+    if load.vocabulary_map is not None or head is None:
+        return None
+    rows = head.shape[0]
+    fix = map_from_marks(subject, rows)
+    if fix is None:
+        return None
+    name = str(dict(fix.edits[0].fields)["tensor"])
+    return fix if failure not in subject.enriched({name: (rows,)}).failures else None
+
+
 def _one_size(
     subject: Subject,
     groups: Mapping[tuple[str, bool], Sequence[Failure]],
@@ -227,7 +255,7 @@ def _one_size(
     fix = mend(subject, "sizes") if len(failures) > 1 else None
     if fix is None:
         return None
-    names = [old_name.get(f.tensor or "", f.tensor or "") for f in failures]
+    names = _in_files((f.tensor or "" for f in failures), old_name)
     values: dict[str, object] = {
         "target": str(subject.target),
         "count": plural(len(names), "tensor"),
@@ -322,7 +350,8 @@ def _missing(subject: Subject, load: Load) -> Iterator[Finding]:
             effect=_OF_BIASES[kind],
             severity="info" if kind == "zeros" else None,
         )
-    if others:
+    # What raises for a parameter that is missing has said so.
+    if others and not any(failure.because for failure in load.failures):
         mild = all(load.parameters[name].initial in _MILD for name in others)
         yield Finding(
             "E3L202",
@@ -364,10 +393,11 @@ def _surplus(
     for name in load.dropped:
         is_weight = name.endswith(_WEIGHTS) or ".fc_norm." in f".{name}"
         if is_weight and not name.startswith(_LEFT_OVERS):
-            weights.setdefault(load.dropped_by[name], []).append(old_name.get(name, name))
+            weights.setdefault(load.dropped_by[name], []).append(name)
         else:
-            left_overs.append(old_name.get(name, name))
-    for source, names in weights.items():
+            left_overs.append(name)
+    for source, lost in weights.items():
+        names = _in_files(lost, old_name)
         yield Finding(
             "E3L201",
             {
@@ -377,10 +407,11 @@ def _surplus(
             },
             subject.all_at(names),
             subject.cite(source),
-            _better_names(names, misses) or mend(subject, "bias", "tied", lost=names),
+            _better_names(names, misses) or mend(subject, "bias", "tied", lost=lost),
             effect="broken" if _loses_head(subject, names) else "degraded",
         )
     if left_overs:
+        left_overs = _in_files(left_overs, old_name)
         yield Finding(
             "E3L206",
             {
@@ -398,7 +429,7 @@ def _altered(subject: Subject, load: Load, old_name: dict[str, str]) -> Iterator
         changed = [a for a in load.altered if a.how == how]
         if not changed:
             continue
-        names = [old_name.get(a.tensor, a.tensor) for a in changed]
+        names = _in_files((a.tensor for a in changed), old_name)
         first = changed[0]
         yield Finding(
             "E3L203",

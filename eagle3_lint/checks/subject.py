@@ -36,6 +36,8 @@ class Subject:
     Attributes:
         contract: None when the configuration reaches no draft class.
         load: None likewise, or when the container cannot be read.
+        shapes: of the tensors as ``load`` has them, where other names or parts are tried; None:
+            as they are in the files.
         known: names the contract is given from outside.
         support: what the release says of the target model; None when that is not known.
         fed: the aux states that the target feeds.
@@ -73,6 +75,7 @@ class Subject:
     sorts_rows: bool = True
     comparison: Comparison | None = None
     patch: Patch | None = None
+    shapes: Mapping[str, tuple[int, ...]] | None = None
 
     @property
     def layers(self) -> int | None:
@@ -111,21 +114,41 @@ class Subject:
     ) -> Load:
         """The load of this draft with tensors renamed or split, or configuration fields set."""
         assert self.contract is not None
-        names, parts = names or {}, parts or {}
-        shapes: dict[str, tuple[int, ...]] = {}
-        for name, tensor in self.facts.tensors.items():
-            if name in parts:
-                shapes |= {p.name: (p.rows, *tensor.shape[1:]) for p in parts[name]}
-            else:
-                shapes[names.get(name, name)] = tensor.shape
+        shapes = _shapes(self.facts, names or {}, parts or {})
         merged = {**self.resolution.config, **(config or {})}
-        ordered = dict(sorted(shapes.items()))
-        return simulate_load(self.contract, merged, ordered, self.known)
+        return simulate_load(self.contract, merged, shapes, self.known)
 
     def replayed(self, config: Mapping[str, object]) -> Load:
         """The load of this draft with another configuration, as the class sees it."""
         assert self.contract is not None
-        return simulate_load(self.contract, config, self.facts.shapes, self.known)
+        return simulate_load(self.contract, config, self.shapes or self.facts.shapes, self.known)
 
-    def with_load(self, load: Load) -> Subject:
-        return replace(self, load=load)
+    def enriched(self, tensors: Mapping[str, tuple[int, ...]]) -> Load:
+        """The load of this draft with further tensors: name → shape."""
+        assert self.contract is not None
+        shapes = {**(self.shapes or self.facts.shapes), **tensors}
+        config = self.resolution.config
+        return simulate_load(self.contract, config, dict(sorted(shapes.items())), self.known)
+
+    def with_load(
+        self,
+        load: Load,
+        names: Mapping[str, str] | None = None,
+        parts: Mapping[str, Sequence[Part]] | None = None,
+    ) -> Subject:
+        """The draft as it would be with tensors renamed or split, and its load then."""
+        shapes = _shapes(self.facts, names or {}, parts or {})
+        return replace(self, load=load, shapes=shapes)
+
+
+def _shapes(
+    facts: Facts, names: Mapping[str, str], parts: Mapping[str, Sequence[Part]]
+) -> dict[str, tuple[int, ...]]:
+    """Name → shape with tensors renamed or split, in the order in which runtimes iterate."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, tensor in facts.tensors.items():
+        if name in parts:
+            shapes |= {p.name: (p.rows, *tensor.shape[1:]) for p in parts[name]}
+        else:
+            shapes[names.get(name, name)] = tensor.shape
+    return dict(sorted(shapes.items()))

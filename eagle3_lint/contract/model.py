@@ -217,8 +217,11 @@ class AfterStatement:
 
     It may ask ``mapped`` (a d2t was found), ``untouched`` (the parameters that no tensor reached,
     as a text; empty when there is none), ``empty_LOADER`` (how many parameters of a loader are not
-    filled whole) and ``halved`` (how many of all are empty in a module that has others which are
-    not). ``because`` says what the text of the exception does not.
+    filled whole), ``halved`` (how many of all are empty in a module that has others which are not)
+    and ``shadowed`` (how many are in a module with no tensor, but for those whose names begin as
+    its name does and do not go on with a dot).
+    ``because`` says what the text of the exception does not; it has ``lacking`` besides, the empty
+    parameters as a text.
     """
 
     refuse: Raise

@@ -37,11 +37,12 @@ class ResolveStep:
         when: expression over ``model_type``, ``architecture``, ``speculators`` (1 after the
             ``speculators`` step was taken), ``has_speculators_config``, ``has_auto_map``,
             ``has_model_type``, ``has_auto_config``,
-            ``architectures`` (as written), ``architectures_type`` (what Python calls its type) and
-            the names of ``reads``.
+            ``architectures`` (as written), ``architectures_type`` (what Python calls its type),
+            ``architectures_count`` (how many) and the names of ``reads``.
         tensor: the step is taken only if a tensor of the checkpoint has such a name.
         present: dotted paths into the configuration; the step is taken only if each leads anywhere.
         reads: further names for ``when``, each with such a path; null where it leads nowhere.
+            With ``_type`` behind it a name is what Python calls the value's type.
         to_type: ``replace``: the model_type that later steps see.
         copies: fields that ``speculators`` lifts, with the value an absent field gets.
         copies_if_set: fields that ``speculators`` lifts only when they are true.

@@ -46,7 +46,8 @@ def as_safetensors(files: Sequence[Path], recast: Recast) -> bytes:
     tensors = {new: state[old].clone().contiguous() for old, new in recast.names.items()}
     for old, into in recast.parts.items():
         rows = state[old].split([count for _, count in into])
-        tensors.update((new, t.clone()) for (new, _), t in zip(into, rows, strict=True))
+        made = zip(into, rows, strict=True)
+        tensors.update((new, t.clone().contiguous()) for (new, _), t in made)
     for name, numbers in recast.values.items():
         tensors[recast.names[name]] = state[name].new_tensor(numbers)
     for name, order in recast.blocks.items():

@@ -78,9 +78,10 @@ class Edited:
         """
         text = self.facts.document.text
         rebuilt, fc, order = self.d2t, self.fc, self.facts.fc_order
-        held = dict(self.facts.tensors)
+        held = self.facts.tensors
         now = {name: name for name in held}
-        added = self.added
+        new: list[Tensor] = []
+        added: str | None = None
         split: dict[str, Parts] = {}
         for edit in edits:
             fields = dict(edit.fields)
@@ -92,14 +93,14 @@ class Edited:
                 whole = _present(now, fields["tensor"])
                 made = _split(held[whole], fields["parts"])
                 del now[whole]
-                _add(held, now, made)
+                new += made
                 split[self._on_disk(whole)] = tuple((t.name, t.shape[0]) for t in made)
             elif edit.op == "rebuild_d2t":
                 rebuilt = self._rebuilt(_present(now, fields["tensor"]), fields["from"])
             elif edit.op == "add_d2t":
                 added = str(fields["tensor"])
                 rebuilt = self._added(added, fields["from"])
-                _add(held, now, (self._new_tensor(added, rebuilt),))
+                new.append(self._new_tensor(added, rebuilt))
             elif edit.op == "sort_fc":
                 fc = self._on_disk(_present(now, fields["tensor"]))
                 order = _moved(order, fields["order"])
@@ -107,20 +108,21 @@ class Edited:
                 text = with_value(text, str(fields["pointer"]), fields["value"])
             else:
                 text = without(text, str(fields["pointer"]))
-        _check(now)
+        _check([*now.items(), *((t.name, t.name) for t in new)])
         document = self.facts.document
         if text != document.text:
             document = parse_document(text.encode("utf-8"))
-        tensors = (replace(held[old], name=new) for old, new in now.items())
+        tensors = [*(replace(held[old], name=name) for old, name in now.items()), *new]
         names = {first: now[old] for first, old in self.names.items() if old in now}
         parts = {
             first: tuple((now[_present(now, name)], rows) for name, rows in made)
-            for first, made in {**self.parts, **split}.items()
+            for first, made in self.parts.items()
         }
         facts = replace(changed(self.facts, document, tensors), fc_order=order)
         if rebuilt is not self.d2t and rebuilt is not None:
             facts = replace(facts, d2t=rebuilt.offsets)
-        return Edited(self.original, facts, names, parts, rebuilt, now.get(added or ""), fc)
+        added = added or now.get(self.added or "")
+        return Edited(self.original, facts, names, parts | split, rebuilt, added, fc)
 
     def _on_disk(self, name: str) -> str:
         """Raises KeyError for a tensor that is not on disk as such."""
@@ -229,19 +231,6 @@ def _split(whole: Tensor, parts: object) -> tuple[Tensor, ...]:
     return tuple(made)
 
 
-def _add(held: dict[str, Tensor], now: dict[str, str], tensors: Iterable[Tensor]) -> None:
-    """Tensors that were not there before.
-
-    Raises:
-        CollisionError: a name is taken.
-    """
-    for tensor in tensors:
-        if tensor.name in held:
-            raise CollisionError(f"there is a {tensor.name!r} already")
-        held[tensor.name] = tensor
-        now[tensor.name] = tensor.name
-
-
 def _moved(before: tuple[int, ...], order: object) -> tuple[int, ...]:
     """Two moves of column blocks, one after the other.
 
@@ -259,9 +248,10 @@ def _present(names: Mapping[str, str], name: object) -> str:
     return str(name)
 
 
-def _check(names: Mapping[str, str]) -> None:
+def _check(names: Iterable[tuple[str, str]]) -> None:
+    """Names before and after."""
     taken: dict[str, str] = {}
-    for old, new in names.items():
+    for old, new in names:
         if new in taken:
             raise CollisionError(f"{taken[new]!r} and {old!r} would both be called {new!r}")
         taken[new] = old

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from eagle3_lint.contract.expression import compile_expression
@@ -14,6 +14,8 @@ from eagle3_lint.simulate.shapes import fit
 
 #: Role of the parameter that holds d2t where a runtime loads it like any other.
 VOCABULARY_MAP = "vocabulary.map"
+#: How many parameters a text names.
+_SHOWN = 3
 
 
 class _Held(NamedTuple):
@@ -40,6 +42,7 @@ class _Player:
         self.filled: dict[str, dict[str, str]] = {}
         self.gathered: dict[str, dict[str, _Held]] = {}
         self.reached: dict[str, str] = {}
+        self.keys: list[str] = []
         self.dropped: dict[str, str] = {}
         self.ignored: list[str] = []
         self.altered: list[Alteration] = []
@@ -77,10 +80,12 @@ class _Player:
             self.vocabulary_map = tensor
             self.dropped[tensor] = step.source
         elif step.do == "load":
+            self.keys.append(key)
             return self._look_up(step, tensor, key, shape)
         elif step.find not in key:
             return False
         elif step.do == "fuse":
+            self.keys.append(key)
             return self._look_up(step, tensor, _replace(key, step), shape)
         else:
             self._gather(step, tensor, key, shape)
@@ -224,15 +229,33 @@ def _modules(parameters: Iterable[str]) -> set[str]:
     return found
 
 
-def _emptiness(
-    contract: Contract, parameters: Mapping[str, Parameter], empty: set[str]
-) -> dict[str, int]:
+def _emptiness(player: _Player, empty: set[str]) -> dict[str, object]:
     """What statements about the time after loading may ask of the parameters that are empty."""
+    parameters = player.parameters
     filled = {name.rpartition(".")[0] for name in parameters.keys() - empty}
-    counts = {f"empty_{loader}": 0 for loader in contract.shapes}
+    counts = {f"empty_{loader}": 0 for loader in player.contract.shapes}
     for name in empty:
         counts[f"empty_{parameters[name].loader}"] += 1
-    return {**counts, "halved": sum(name.rpartition(".")[0] in filled for name in empty)}
+    modules = [name.rpartition(".")[0] for name in sorted(empty)]
+    return {
+        **counts,
+        "halved": sum(module in filled for module in modules),
+        "shadowed": sum(
+            _shadowed(module, player.keys) for module in modules if module not in filled
+        ),
+        "lacking": _some(sorted(empty)),
+    }
+
+
+def _shadowed(module: str, keys: Iterable[str]) -> bool:
+    """Whether a key begins as the module's own do, but is none of them."""
+    return any(key.startswith(module) and not key.startswith(f"{module}.") for key in keys)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are."""
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def simulate_load(
@@ -266,7 +289,8 @@ def simulate_load(
         "untouched": ", ".join(map(repr, sorted(untouched))),
     }
     borrowed = filled_by_target(contract, after, untouched)
-    after |= _emptiness(contract, player.parameters, empty - borrowed)
+    if contract.after:
+        after |= _emptiness(player, empty - borrowed)
     for statement in contract.after:
         if compile_expression(statement.when)(after):
             text = fill(statement.refuse.message, after)
@@ -276,7 +300,7 @@ def simulate_load(
                     message=text,
                     stage="after loading",
                     source=statement.source,
-                    because=statement.because,
+                    because=fill(statement.because, after),
                 )
             )
     # A parameter that is thrown away again is no longer there for the forward pass to use.

@@ -88,6 +88,7 @@ class _Walk:
             "layer_type": nested.get("model_type") if isinstance(nested, Mapping) else None,
             "architectures": named,
             "architectures_type": type(named).__name__,
+            "architectures_count": len(named) if isinstance(named, (list, str)) else 0,
             "first_of_architectures": named[0] if isinstance(named, (list, str)) and named else "",
             "has_auto_config": int(isinstance(auto_map, Mapping) and "AutoConfig" in auto_map),
             "has_model_type": int("model_type" in self.config),
@@ -113,7 +114,8 @@ class _Walk:
 
     def _names_for(self, step: ResolveStep) -> dict[str, object]:
         read = {name: look_up(self.config, path, None) for name, path in step.reads.items()}
-        return {**self.names(), **read}
+        types = {f"{name}_type": type(value).__name__ for name, value in read.items()}
+        return {**self.names(), **types, **read}
 
     def take(self, step: ResolveStep) -> None:
         if step.do == "refuse":

@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.conformance import sources, tensorrt_runtime
+from tests.conformance import sources, tensorrt_cases, tensorrt_runtime
 from tests.conformance.asking import Answer, run
 from tests.conformance.corpus import Case, cases
 
@@ -32,10 +32,15 @@ def releases() -> list[str]:
 
 
 def asked_of(corpus: list[Case]) -> list[Case]:
-    """The drafts that the contracts describe: unquantised, without code of their own (which is run,
-    since remote code is trusted)."""
+    """What of the corpus the contracts describe, and some drafts more.
+
+    Left out are quantised drafts, and those with code of their own, which is run, since remote code
+    is trusted. A draft that is no part of the corpus (a fixture) is asked about alone.
+    """
     left_out = ("quantization_config", "auto_map")
-    return [case for case in corpus if not any(field in case.config for field in left_out)]
+    asked = [case for case in corpus if not any(field in case.config for field in left_out)]
+    whole = {"spelling", "class"} & {tag for case in corpus for tag in case.tags}
+    return [*asked, *tensorrt_cases.cases()] if whole else asked
 
 
 def ask(python: Path, release: str, asked: list[Case]) -> dict[str, Answer]:

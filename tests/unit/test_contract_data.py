@@ -35,7 +35,7 @@ OF_RESOLVING = {
     "architectures", "architectures_type", "first_of_architectures", "architecture", "written",
     "model_type", "has_model_type", "has_auto_map", "has_auto_config", "speculators",
     "has_speculators_config", "speculators_model_type", "listed", "replaced",
-    "base_model", "layer_type",
+    "base_model", "layer_type", "architectures_count",
 }  # fmt: skip
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -127,7 +127,7 @@ def test_names_in_resolve_steps_are_known(runtime: str) -> None:
     for release in runtime_file(runtime).releases:
         known = runtime_file(runtime).release(release)
         for step in known.steps:
-            known_here = OF_RESOLVING | set(step.reads)
+            known_here = OF_RESOLVING | {*step.reads, *(f"{name}_type" for name in step.reads)}
             assert names_in(step.when or "1") <= known_here, (release, step.source)
             assert placeholders([step.error]) <= known_here, (release, step.source)
         assert placeholders([known.unknown, known.not_a_draft]) <= OF_RESOLVING
@@ -202,10 +202,11 @@ def _check_the_rest(contract: Contract, defined: set[str]) -> None:
         assert names_in(parameter.from_target or "1") <= here | {"missing", "mapped"}
     for key in contract.keys:
         assert names_in(key.when or "1") <= defined, (contract.release, key)
-    emptiness = {"halved", *(f"empty_{loader}" for loader in contract.shapes)}
+    emptiness = {"halved", "shadowed", *(f"empty_{loader}" for loader in contract.shapes)}
     for after in contract.after:
         assert names_in(after.when) <= defined | {"mapped", "untouched"} | emptiness
         assert placeholders([after.refuse]) <= defined | {"untouched"}
+        assert set(re.findall(r"{(\w+)}", after.because)) <= {"lacking"}
     for lookup in contract.lookups:
         assert placeholders([lookup.missing, lookup.fused_missing]) <= OF_LOOKUPS
     for shape in (*contract.shapes.values(), *contract.shapes_of_whole.values()):

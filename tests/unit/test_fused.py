@@ -12,10 +12,12 @@ import pytest
 
 import eagle3_lint
 from eagle3_lint.contract.rules_folder import rules_folder
-from eagle3_lint.fused import known_fused, parts_of
+from eagle3_lint.diagnostic import Diagnostic
+from eagle3_lint.fused import Fused, known_fused, parts_of
 from eagle3_lint.load.checkpoint import Tensor
 from eagle3_lint.load.header import read_header
-from tests.drafts import shard
+from eagle3_lint.rule_folder import complaints
+from tests.drafts import shard, write_case
 
 #: ModelOpt's draft with latent attention, as its exporter wrote it: the two a-projections apart.
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "modelopt-0.47.0-mla"
@@ -176,7 +178,130 @@ def test_what_cannot_be_told_apart(name: str, count: int, config: Mapping[str, o
     assert rows(name, count, config) is None
 
 
-def test_a_rule_folder_without_the_table_has_the_built_in_one(tmp_path: Path) -> None:
-    assert known_fused(tmp_path) == known_fused()
-    shutil.copy(rules_folder() / "fused.toml", tmp_path)
-    assert known_fused(tmp_path / ".") == known_fused()
+def test_an_mlp_of_another_size_than_the_experts() -> None:
+    """Llama 4: modeling_speculative.py of TensorRT-LLM (Eagle3DecoderLayer.__init__) reads
+    intermediate_size_mlp for model_type llama4_text."""
+    config = {"intermediate_size": 80, "intermediate_size_mlp": 160}
+    gate, up = (f"midlayer.mlp.{name}_proj.weight" for name in ("gate", "up"))
+    whole = "midlayer.mlp.gate_up_proj.weight"
+    assert rows(whole, 320, config) == [(gate, 160), (up, 160)]
+    assert rows(whole, 160, config) == [(gate, 80), (up, 80)]
+
+
+def test_a_rule_folder_can_have_a_table_of_its_own(tmp_path: Path) -> None:
+    assert known_fused(tmp_path / "without") == known_fused()
+    text = (rules_folder() / "fused.toml").read_text().replace("self_attn.qkv_proj", "attn.c_attn")
+    (tmp_path / "fused.toml").write_text(text)
+    assert "attn.c_attn" in {f.name for f in known_fused(tmp_path)}
+    assert "attn.c_attn" not in {f.name for f in known_fused()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('rows = "intermediate_size"', 'rows = "a * * b"', "unexpected"),
+        ('name = "mlp.up_proj"', 'name = "mlp.gate_proj"', "named twice"),
+        ('rows = "q_lora_rank"', "rows = 24", "is not of type"),
+    ],
+)
+def test_a_table_that_is_wrong(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    rules = tmp_path / "rules"
+    shutil.copytree(rules_folder(), rules, ignore=shutil.ignore_patterns("build"))
+    text = (rules / "fused.toml").read_text()
+    assert old in text
+    (rules / "fused.toml").write_text(text.replace(old, new))
+    assert any(complaint in line for line in complaints(rules))
+
+
+def test_rows_that_cannot_be_worked_out() -> None:
+    table = (Fused("mlp.gate_up_proj", (("mlp.gate_proj", "a // b"), ("mlp.up_proj", "a"))),)
+    tensor = Tensor("mlp.gate_up_proj.weight", "BF16", (4, 2), "f", 0, 16)
+    assert parts_of(tensor, {"a": 2, "b": 0}, table) is None
+
+
+# -- beside other things ---------------------------------------------------------------------------
+
+TENSORRT = "tensorrt-llm==1.3.0rc25"
+#: The layer of tests/drafts.py: gate and up of 160 rows, and q, k and v of 64, 16 and 16.
+GATE_UP, QKV = "midlayer.mlp.gate_up_proj.weight", "midlayer.self_attn.qkv_proj.weight"
+MLP_PARTS = [f"midlayer.mlp.{name}_proj.weight" for name in ("gate", "up")]
+QKV_PARTS = [f"midlayer.self_attn.{letter}_proj.weight" for letter in "qkv"]
+
+
+def findings(folder: Path, target: str) -> dict[str, Diagnostic]:
+    (result,) = eagle3_lint.check(folder, [target]).checkpoints[0].results
+    return {d.rule: d for d in result.diagnostics}
+
+
+def test_a_quantised_matrix_is_left_whole(tmp_path: Path) -> None:
+    """Its scale is one for all of it."""
+    for number, scale in enumerate(({}, {QKV + "_scale": ["F32", 1]})):
+        dtype = "BF16" if scale else "F8_E4M3"
+        added = {QKV: [dtype, 96, 128], **scale}
+        case = {"base": "llama", "remove": QKV_PARTS, "add": added}
+        draft = write_case(case, tmp_path / str(number))
+        assert "E3L212" not in findings(draft, TENSORRT)
+
+
+def test_what_fails_for_another_reason_too(tmp_path: Path) -> None:
+    """A promised bias raises as well, in the same words: neither silence nor that text is claimed
+    of the fused matrix, and what mends the bias is still found."""
+    config = {"attention_bias": True}
+    added = {GATE_UP: ["BF16", 320, 64]}
+    case = {"base": "llama", "config": config, "remove": MLP_PARTS, "add": added}
+    draft = write_case(case, tmp_path / "draft")
+    found = findings(draft, TENSORRT)
+    assert "Without a word" not in found["E3L212"].message
+    assert "AssertionError" not in found["E3L212"].message
+    assert found["E3L209"].fix is not None
+    done = eagle3_lint.fix(draft, [TENSORRT])
+    assert done.after.checkpoints[0].results[0].verdict == "serves"
+
+
+def test_one_that_cannot_be_split_does_not_keep_another_from_it(tmp_path: Path) -> None:
+    """A qkv_proj of half the columns stays; gate and up come apart."""
+    added = {GATE_UP: ["BF16", 320, 64], QKV: ["BF16", 96, 64]}
+    case = {"base": "llama", "remove": [*MLP_PARTS, *QKV_PARTS], "add": added}
+    draft = write_case(case, tmp_path / "draft")
+    found = findings(draft, TENSORRT)["E3L212"]
+    assert found.fix is not None
+    assert [dict(e.fields)["tensor"] for e in found.fix.edits] == [GATE_UP]
+
+
+def test_a_layer_that_is_not_built_stays_as_it_is(tmp_path: Path) -> None:
+    """Of two layers' joined a-projections the one is split that the target reads."""
+    one, two = f"{ATTENTION}fused_qkv_a_proj.weight", WHOLE.replace("layers.0", "layers.1")
+    added = {one: ["BF16", 44, 128], two: ["BF16", 44, 128]}
+    case = {"base": "mla", "remove": [Q_A, KV_A], "add": added}
+    found = findings(write_case(case, tmp_path / "draft"), "sglang==0.5.23")
+    fix = found["E3L212"].fix
+    assert fix is not None
+    assert [dict(e.fields)["tensor"] for e in fix.edits] == [one]
+    for diagnostic in found.values():
+        assert "layers.1.self_attn.q_a_proj" not in diagnostic.message
+
+
+def test_the_same_parts_twice_are_taken_once(tmp_path: Path) -> None:
+    names = (f"{ATTENTION}fused_qkv_a_proj.weight", WHOLE)
+    added = {name: ["BF16", 44, 128] for name in names}
+    draft = write_case({"base": "mla", "remove": [Q_A, KV_A], "add": added}, tmp_path / "draft")
+    fix = findings(draft, "sglang==0.5.23")["E3L212"].fix
+    assert fix is not None and len(fix.edits) == 1
+    done = eagle3_lint.fix(draft, ["sglang==0.5.23"])
+    assert [e.op for e in done.edits] == ["split_tensor"]
+
+
+def test_a_matrix_of_a_torch_file_that_is_stored_transposed(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import load_file
+
+    case = {"base": "llama", "remove": MLP_PARTS, "add": {GATE_UP: ["BF16", 320, 64]}}
+    draft, copy = write_case(case, tmp_path / "draft"), tmp_path / "copy"
+    state = load_file(draft / "model.safetensors")
+    whole = torch.arange(320 * 64, dtype=torch.float32).reshape(64, 320).t().bfloat16()
+    assert not whole.is_contiguous()
+    torch.save({**state, GATE_UP: whole}, draft / "pytorch_model.bin")
+    (draft / "model.safetensors").unlink()
+    eagle3_lint.fix(draft, [TENSORRT], output=copy)
+    made = load_file(copy / "model.safetensors")
+    assert torch.equal(torch.cat([made[name] for name in MLP_PARTS]), whole)

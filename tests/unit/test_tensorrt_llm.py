@@ -8,14 +8,17 @@ are at hand they are run (``tests/conformance/test_every_release.py``).
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import eagle3_lint
 from eagle3_lint.contract.ranges import covers
 from eagle3_lint.contract.read import contract_file
 from eagle3_lint.contract.rules_folder import read_json, rules_folder
 from eagle3_lint.contract.runtime import runtime_file
+from eagle3_lint.diagnostic import Edit
 from eagle3_lint.releases import newest, parse_target
 from eagle3_lint.simulate.aux_states import aux_states
 from eagle3_lint.simulate.load import simulate_load
@@ -34,6 +37,7 @@ from tests.conformance.draft import (
     norms,
     two_layers,
 )
+from tests.drafts import write_case
 from tests.unit.loader import Loader
 
 RELEASES = runtime_file("tensorrt-llm").releases
@@ -343,6 +347,35 @@ def test_norms_are_taken_for_an_fc_that_is_missing() -> None:
         draft = draft.put(f"fc_norm.{i}.weight", HIDDEN)
     assert refused(draft, NEWEST) == ("AssertionError", "")
     assert loaded(llama().drop("fc.weight"), NEWEST).unfilled == ("model.fc.weight",)
+
+
+@pytest.mark.parametrize(
+    ("missing", "alike"),
+    [
+        ("fc.weight", "fc2.weight"),
+        ("norm.weight", "norm_x.weight"),
+        ("lm_head.weight", "lm_head2.weight"),
+        ("midlayer.self_attn.o_proj.weight", "midlayer.self_attn.o_proj_x.weight"),
+    ],
+)
+def test_other_names_are_taken_too(missing: str, alike: str) -> None:
+    """The same; without such a name the module is passed over."""
+    draft = llama().drop(missing)
+    assert loaded(draft, NEWEST).error is None
+    assert refused(draft.put(alike, HIDDEN, HIDDEN), NEWEST) == ("AssertionError", "")
+    assert loaded(llama().put(alike, HIDDEN, HIDDEN), NEWEST).dropped == (alike,)
+
+
+@pytest.mark.parametrize("release", [STRICT, NEWEST])
+def test_a_d2t_that_is_missed_is_made_from_t2d(release: str, tmp_path: Path) -> None:
+    draft = write_case({"base": "llama", "remove": ["d2t"]}, tmp_path / "draft")
+    target = f"tensorrt-llm=={release}"
+    (result,) = eagle3_lint.check(draft, [target]).checkpoints[0].results
+    (finding,) = (d for d in result.diagnostics if d.severity == "error")
+    assert finding.rule == "E3L211"
+    assert finding.fix is not None and finding.fix.edits == (Edit.add_d2t("d2t"),)
+    done = eagle3_lint.fix(draft, [target])
+    assert done.after.checkpoints[0].results[0].verdict == "serves"
 
 
 def test_columns_of_a_layer_that_reads_one_state() -> None:

@@ -116,6 +116,15 @@ def test_a_split_that_cannot_be(
         draft.then([Edit.split("midlayer.mlp.gate_proj.weight", parts)])
 
 
+def test_a_part_may_have_a_name_that_another_gives_up(draft: Edited) -> None:
+    """Edits of one state, whichever steps led to it, lead to it again in one."""
+    gate, up = (f"midlayer.mlp.{name}_proj.weight" for name in ("gate", "up"))
+    after = draft.then([Edit.rename(up, "z")]).then([Edit.split(gate, [(up, 100), ("b", 60)])])
+    assert after.facts.tensors[up].shape == (100, 64)
+    assert draft.then(after.edits()).key == after.key
+    assert draft.then(after.edits()).facts.tensors == after.facts.tensors
+
+
 def test_a_part_is_neither_split_again_nor_dropped(draft: Edited) -> None:
     after = draft.then([Edit.split("midlayer.mlp.gate_proj.weight", GATE_UP)])
     with pytest.raises(KeyError):
