@@ -105,12 +105,6 @@ def _lists(load: Load) -> dict[str, list[str]]:
     }
 
 
-def _replaced(answer: Mapping[str, Any]) -> Sequence[str]:
-    """Tensors that arrived and were overwritten by others: lost as well."""
-    replaced: Sequence[str] = answer.get("replaced", ())
-    return replaced
-
-
 def _differences(
     answer: Mapping[str, Any], ours: Failure | Load, ordered: bool
 ) -> Iterator[tuple[About, str, str]]:
@@ -131,11 +125,12 @@ def _differences(
     if failed:
         yield "outcome", _text(answer["error"]), ours.outcome
         return
-    outcome = "silent" if _replaced(answer) else answer["outcome"]
-    if outcome != ours.outcome:
-        yield "outcome", outcome, ours.outcome
+    if answer["outcome"] != ours.outcome:
+        yield "outcome", answer["outcome"], ours.outcome
     for about, names in _lists(ours).items():
-        theirs = set(answer[about]) | (set(_replaced(answer)) if about == "dropped" else set())
+        theirs = set(answer[about])
+        if about == "dropped":
+            theirs |= set(answer["replaced"])  # overwritten by others: lost as well
         only_theirs, only_ours = sorted(theirs - set(names)), sorted(set(names) - theirs)
         if only_theirs or only_ours:
             assert about in LISTS

@@ -52,25 +52,15 @@ class Oracle:
         import torch
 
         trace = sglang_trace.Trace()
-        error: BaseException | None = None
-        result: dict[str, Any] = {}
+        error: dict[str, str] | None = None
+        found: dict[str, Any] = {}
         try:
-            result = self._load(draft, trace)
+            found = self._load(draft, trace)
         except Exception as raised:
-            error = raised
+            error = telling.worded(raised, draft, "sglang")
         finally:
             torch.set_default_dtype(torch.float32)
-        fields = {
-            "unfilled": [], "dropped": [], "altered": [], **result,
-        }  # fmt: skip
-        silent = any(fields[name] for name in ("unfilled", "dropped", "altered"))
-        return {
-            "outcome": "error" if error else "silent" if silent else "ok",
-            "stage": trace.stage,
-            "error": None if error is None else telling.worded(error, draft, "sglang"),
-            **fields,
-            "params": trace.shapes,
-        }
+        return telling.told(trace.stage, error, found, trace.shapes)
 
     def _target(self, hidden: int) -> Path:
         """A config of a plain Llama target model of that width; context length 2048."""

@@ -9,13 +9,15 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from tests.conformance import sources
 
 MESSAGE_LIMIT: Final = 600
+#: What goes wrong without a word; a replaced tensor arrived and was overwritten by another.
+LOST: Final = ("unfilled", "dropped", "altered", "replaced")
 Ask = Callable[[Path], dict[str, Any]]
 
 
@@ -49,6 +51,31 @@ def answer_all(
         print(json.dumps({"case": folder.name, **ask(folder)}), file=answers, flush=True)
         gc.collect()
     return 0
+
+
+def told(
+    stage: str,
+    error: dict[str, str] | None,
+    found: Mapping[str, Any],
+    shapes: Mapping[str, list[int]],
+) -> dict[str, Any]:
+    """The answer for one draft, ready for JSON.
+
+    Args:
+        stage: how far it came.
+        error: what it raised, as ``worded``.
+        found: what became of tensors and parameters; nothing where it raised before.
+        shapes: the parameters that were made.
+    """
+    fields: dict[str, Any] = {name: [] for name in LOST} | dict(found)
+    silent = any(fields[name] for name in LOST)
+    return {
+        "outcome": "error" if error else "silent" if silent else "ok",
+        "stage": stage,
+        "error": error,
+        **fields,
+        "params": shapes,
+    }
 
 
 def worded(error: BaseException, draft: Path, package: str) -> dict[str, str]:

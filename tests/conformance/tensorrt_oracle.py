@@ -43,23 +43,15 @@ class Oracle:
         import torch
 
         trace = sglang_trace.Trace()
-        error: BaseException | None = None
-        result: dict[str, Any] = {}
+        error: dict[str, str] | None = None
+        found: dict[str, Any] = {}
         try:
-            result = self._load(draft, trace)
+            found = self._load(draft, trace)
         except Exception as raised:
-            error = raised
+            error = telling.worded(raised, draft, PACKAGE)
         finally:
             torch.set_default_dtype(torch.float32)
-        fields = {"unfilled": [], "dropped": [], "altered": [], "replaced": [], **result}
-        silent = any(fields[n] for n in ("unfilled", "dropped", "altered", "replaced"))
-        return {
-            "outcome": "error" if error else "silent" if silent else "ok",
-            "stage": trace.stage,
-            "error": None if error is None else telling.worded(error, draft, PACKAGE),
-            **fields,
-            "params": trace.shapes,
-        }
+        return telling.told(trace.stage, error, found, trace.shapes)
 
     def _load(self, draft: Path, trace: sglang_trace.Trace) -> dict[str, Any]:
         from safetensors.torch import load_file

@@ -23,9 +23,8 @@ from typing import Any, Final
 
 import torch
 
-from tests.conformance import vllm_forward, vllm_trace
+from tests.conformance import telling, vllm_forward, vllm_trace
 from tests.conformance.draft import HIDDEN, VOCAB
-from tests.conformance.telling import MESSAGE_LIMIT
 from tests.conformance.vllm_runtime import optional
 
 MAP: Final = "draft_id_to_target_id"
@@ -58,26 +57,22 @@ class Engine:
         """The answer for one draft folder, ready for JSON."""
         self.trace = vllm_trace.Trace()
         error: BaseException | None = None
-        found: dict[str, Any] = {"unfilled": [], "dropped": [], "altered": []}
+        found: dict[str, Any] = {}
         try:
-            found.update(self._serve(draft))
+            found = self._serve(draft)
         except Exception as raised:
             error = raised
         finally:
             torch.set_default_dtype(torch.float32)
-        silent = any(found[name] for name in ("unfilled", "dropped", "altered"))
         stage = self.trace.stage
         if error is not None and _in_registry(error):
             stage = "architecture"
         model = self.trace.model
         shapes = self.trace.shapes
         self.trace = vllm_trace.Trace()  # lets go of the model
+        words = None if error is None else worded(error, draft)
         return {
-            "outcome": "error" if error else "silent" if silent else "ok",
-            "stage": stage,
-            "error": None if error is None else worded(error, draft),
-            **found,
-            "params": shapes,
+            **telling.told(stage, words, found, shapes),
             "architecture": None if model is None else type(model).__name__,
         }
 
@@ -352,6 +347,6 @@ def worded(error: BaseException, draft: Path) -> dict[str, str]:
     message = re.sub(r"0x[0-9a-f]+", "0x...", str(error).replace(str(draft), "<draft>"))
     return {
         "type": type(error).__name__,
-        "message": message[:MESSAGE_LIMIT],
+        "message": message[:telling.MESSAGE_LIMIT],
         "where": place,
     }
