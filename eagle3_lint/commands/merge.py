@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from eagle3_lint.commands.options import style, write
+from eagle3_lint.commands.options import OUTPUT, style, write
 from eagle3_lint.errors import InputError
 from eagle3_lint.report.formats import FORMATS, Setting, render_as
 from eagle3_lint.report.model import Report
@@ -21,12 +21,7 @@ from eagle3_lint.settings import FailOn, load_settings
     type=click.Choice(["error", "warning", "never"]),
     help="Least severity that makes the exit code 1.  [default: error]",
 )
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the report there.",
-)
+@OUTPUT
 @click.option("--format", "form", type=click.Choice(["text", "html", *FORMATS]), default="json",
               show_default=True, help="How to print the report.")  # fmt: skip
 def merge(reports: tuple[str, ...], fail_on: FailOn | None, output: Path | None, form: str) -> None:

@@ -191,11 +191,14 @@ _QUESTION = (
     click.option("--rules", type=click.Path(path_type=Path), metavar="DIR",
                  help="Another folder of rules than the built-in one."),
 )  # fmt: skip
+OUTPUT = click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write the report there.",
+)  # fmt: skip
 _REPORT = (
     click.option("--launch", metavar="FILE|COMMAND",
                  help="Check the server's command too: a script that holds it, or itself."),
-    click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-                 help="Write the report there."),
+    OUTPUT,
     click.option("--format", "form",
                  type=click.Choice(["text", "json", "html", "sarif", "github", "gitlab", "junit"]),
                  default="text", show_default=True, help="How to print the report."),

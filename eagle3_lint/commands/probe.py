@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from eagle3_lint.commands.options import style, write
+from eagle3_lint.commands.options import OUTPUT, style, write
 
 
 @click.command()
@@ -23,12 +23,7 @@ from eagle3_lint.commands.options import style, write
     metavar="DIR",
     help="Another folder of rules than the built-in one.",
 )
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the report there.",
-)
+@OUTPUT
 @click.option(
     "--format",
     "form",
